@@ -1,0 +1,9 @@
+//! `drover.dev`: what Drover has to remember, and OCM's API has no place for.
+
+mod addon_rollout;
+mod cluster_upgrade;
+mod config_revision;
+
+pub use addon_rollout::*;
+pub use cluster_upgrade::*;
+pub use config_revision::*;

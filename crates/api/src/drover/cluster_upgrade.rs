@@ -1,0 +1,120 @@
+//! One cluster's part of an upgrade.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    cluster::{OperatorUpgrades, TargetVersion},
+    schema::{self, MAX_NAME, rules},
+};
+
+/// What one cluster is upgraded to, pinned when its turn came.
+#[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[kube(
+    group = "drover.dev",
+    version = "v1alpha1",
+    kind = "ClusterUpgrade",
+    doc = "The part of a ManagedClustersUpgrade that concerns the cluster in whose namespace this stands. Written by the hub; an edit of the ManagedClustersUpgrade does not change the target of a cluster that is under way.",
+    namespaced,
+    status = "ClusterUpgradeStatus",
+    shortname = "cu",
+    category = "drover",
+    derive = "PartialEq",
+    derive = "Default",
+    printcolumn(name = "Upgrade", type_ = "string", json_path = ".spec.upgrade.name"),
+    printcolumn(name = "Version", type_ = "string", json_path = ".spec.target.version"),
+    printcolumn(name = "Phase", type_ = "string", json_path = ".status.phase"),
+    printcolumn(name = "Since", type_ = "date", json_path = ".status.phaseStarted"),
+    printcolumn(name = "Message", type_ = "string", json_path = ".status.message"),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
+)]
+pub struct ClusterUpgradeSpec {
+    /// The ManagedClustersUpgrade that this is a part of.
+    pub upgrade: UpgradeRef,
+    /// What the cluster is upgraded to.
+    #[schemars(extend("x-kubernetes-validations" = rules([(
+        "self == oldSelf",
+        "the target of a cluster under way never changes: edit the ManagedClustersUpgrade, and the cluster follows when it is done"
+    )])))]
+    pub target: TargetVersion,
+    /// Which operators are upgraded once the platform is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operators: Option<OperatorUpgrades>,
+    /// Whether the cluster is one of the canaries.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub canary: Option<bool>,
+}
+
+/// A ManagedClustersUpgrade.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct UpgradeRef {
+    /// Its namespace.
+    #[schemars(length(min = 1, max = MAX_NAME))]
+    pub namespace: String,
+    /// Its name.
+    #[schemars(length(min = 1, max = MAX_NAME))]
+    pub name: String,
+    /// Its UID: another upgrade of that name is another upgrade.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 128))]
+    pub uid: Option<String>,
+}
+
+/// How far a cluster's upgrade is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterUpgradeStatus {
+    /// What is being done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<ClusterUpgradePhase>,
+    /// When that began. Time limits count from here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::time")]
+    pub phase_started: Option<Time>,
+    /// What the cluster waits for, or what failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// The version that the cluster ran when its upgrade began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from_version: Option<String>,
+    /// The version that the cluster reports now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub current_version: Option<String>,
+    /// When the upgrade of the cluster began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::time")]
+    pub started: Option<Time>,
+    /// When the cluster's platform was upgraded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::time")]
+    pub platform_completed: Option<Time>,
+    /// When the upgrade of the cluster ended, well or not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::time")]
+    pub finished: Option<Time>,
+    /// Which parts are done, and what became of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "schema::conditions")]
+    pub conditions: Vec<Condition>,
+}
+
+/// What is being done to a cluster. It is in exactly one phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum ClusterUpgradePhase {
+    /// It waits for its turn.
+    Waiting,
+    /// The action before the upgrade runs.
+    PreAction,
+    /// The platform is being upgraded.
+    Upgrading,
+    /// The operators are being upgraded.
+    Operators,
+    /// The action after the upgrade runs.
+    PostAction,
+    /// It is done.
+    Complete,
+    /// It has failed.
+    Failed,
+}

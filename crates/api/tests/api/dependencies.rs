@@ -1,0 +1,19 @@
+//! The types can be used where there is no client and no runtime.
+
+use std::process::Command;
+
+#[test]
+fn no_client_and_no_runtime_come_with_the_types() {
+    let output = Command::new(env!("CARGO"))
+        .args(["tree", "--package", "drover-api", "--edges", "normal", "--prefix", "none", "--locked"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo tree runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let tree = String::from_utf8(output.stdout).expect("cargo prints text");
+    let names: Vec<_> = tree.lines().filter_map(|line| line.split(' ').next()).collect();
+    assert!(names.contains(&"kube-core"), "this looks at the wrong tree: {tree}");
+    for unwanted in ["tokio", "hyper", "tower", "kube-client"] {
+        assert!(!names.contains(&unwanted), "{unwanted} comes with drover-api");
+    }
+}

@@ -1,0 +1,5 @@
+//! What users of the API rely on, checked on the CustomResourceDefinitions themselves.
+
+mod dependencies;
+mod descriptions;
+mod schema;

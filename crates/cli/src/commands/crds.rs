@@ -1,0 +1,53 @@
+//! `drover crds`: the CustomResourceDefinitions, as YAML.
+
+use std::{
+    fs,
+    io::{self, Write},
+    path::PathBuf,
+};
+
+use anyhow::Context;
+use clap::Args;
+
+/// Print the CustomResourceDefinitions that a Kubernetes hub needs, as YAML.
+///
+/// Apply them with `drover crds | kubectl apply --server-side -f -`.
+#[derive(Debug, Args)]
+pub(crate) struct Crds {
+    /// Write one file per definition into this folder instead of printing them.
+    #[arg(long, value_name = "DIR")]
+    output_dir: Option<PathBuf>,
+}
+
+impl Crds {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        match self.output_dir {
+            None => print(),
+            Some(folder) => write_into(&folder),
+        }
+    }
+}
+
+fn print() -> anyhow::Result<()> {
+    let mut stdout = io::stdout().lock();
+    for crd in drover_api::crds() {
+        write!(stdout, "---\n{}", yaml(&crd)?)?;
+    }
+    stdout.flush()?;
+    Ok(())
+}
+
+fn write_into(folder: &std::path::Path) -> anyhow::Result<()> {
+    fs::create_dir_all(folder).with_context(|| format!("could not make the folder {}", folder.display()))?;
+    for crd in drover_api::crds() {
+        let name = crd.metadata.name.as_deref().unwrap_or_default();
+        let file = folder.join(format!("{name}.yaml"));
+        fs::write(&file, yaml(&crd)?).with_context(|| format!("could not write {}", file.display()))?;
+    }
+    Ok(())
+}
+
+/// The YAML of an object, with its fields in alphabetical order.
+fn yaml(object: &impl serde::Serialize) -> anyhow::Result<String> {
+    Ok(serde_saphyr::to_string(&serde_json::to_value(object)?)?)
+}
