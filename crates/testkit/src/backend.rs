@@ -1,0 +1,70 @@
+//! What a scenario runs on.
+
+use std::{future::Future, time::Duration};
+
+use tokio::{runtime, time::timeout};
+
+use crate::{Server, World, world::Home};
+
+/// What serves the Kubernetes API to a scenario.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backend {
+    /// A real kube-apiserver with etcd.
+    Kube,
+}
+
+/// What a scenario needs of its server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// Drover's custom resources. Other scenarios use the server at the same time.
+    Shared,
+    /// Drover's custom resources, and nobody else.
+    Own,
+    /// Nothing but Kubernetes, and nobody else.
+    Bare,
+}
+
+/// A scenario that takes longer than this has come to a halt.
+const PATIENCE: Duration = Duration::from_mins(5);
+
+/// Runs a scenario to its end; for the use of [`scenarios!`](crate::scenarios).
+pub fn run<F: Future<Output = ()>>(backend: Backend, need: Need, scenario: impl FnOnce(World) -> F) {
+    let Backend::Kube = backend;
+    let home = match need {
+        Need::Shared => Home::Shared(Server::shared()),
+        Need::Own => Home::Own(Server::take()),
+        Need::Bare => Home::Own(Server::bare()),
+    };
+    // A client's connections belong to the runtime that opened them, so every scenario has both for itself.
+    let runtime = runtime::Builder::new_current_thread().enable_all().build().expect("a runtime can be made");
+    runtime.block_on(async {
+        let world = World::connect(home).await;
+        timeout(PATIENCE, scenario(world)).await.expect("the scenario ends in time");
+    });
+}
+
+/// Declares the scenarios of a module, each an `async fn(World)`, under what they need of their server:
+///
+/// ```text
+/// scenarios! {
+///     Shared { a_cluster_is_stored }
+///     Own { the_hub_starts }
+/// }
+/// ```
+///
+/// Each becomes one test for each backend, such as `on::kube::a_cluster_is_stored`.
+#[macro_export]
+macro_rules! scenarios {
+    ($($need:ident { $($scenario:ident),+ $(,)? })+) => {
+        mod on {
+            mod kube {
+                $($(
+                    #[test]
+                    fn $scenario() {
+                        $crate::run($crate::Backend::Kube, $crate::Need::$need, super::super::$scenario);
+                    }
+                )+)+
+            }
+        }
+    };
+}

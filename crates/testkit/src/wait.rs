@@ -1,0 +1,59 @@
+//! Waiting for something to become true, by watching.
+
+use std::{fmt::Debug, time::Duration};
+
+use futures_util::{StreamExt, TryStreamExt};
+use k8s_openapi::serde::de::DeserializeOwned;
+use kube::{
+    Api, Resource, ResourceExt,
+    runtime::{WatchStreamExt, watcher},
+};
+use tokio::time::timeout;
+
+/// Long enough for a machine that does many things at once.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// Waits until the object of that name satisfies `condition`, and returns it. `what` is what is waited for, in words.
+pub async fn until<K>(api: &Api<K>, name: &str, what: &str, condition: impl Fn(&K) -> bool) -> K
+where
+    K: Resource + Clone + Debug + DeserializeOwned + Send + 'static,
+{
+    let mut last = None;
+    let watch = watcher(api.clone(), watcher::Config::default().fields(&format!("metadata.name={name}")));
+    let found = timeout(PATIENCE, async {
+        let mut objects = watch.default_backoff().applied_objects().boxed();
+        while let Some(object) = objects.try_next().await.unwrap_or_default() {
+            if condition(&object) {
+                return Some(object);
+            }
+            last = Some(object);
+        }
+        None
+    });
+    match found.await {
+        Ok(Some(object)) => object,
+        _ => panic!("waited for {name} in vain: {what}. It was last seen as {last:#?}"),
+    }
+}
+
+/// Waits until no object of that name is there.
+pub async fn gone<K>(api: &Api<K>, name: &str)
+where
+    K: Resource + Clone + Debug + DeserializeOwned + Send + 'static,
+{
+    let watch = watcher(api.clone(), watcher::Config::default().fields(&format!("metadata.name={name}")));
+    let is_gone = timeout(PATIENCE, async {
+        let mut seen = false;
+        let mut events = watch.default_backoff().boxed();
+        while let Some(event) = events.next().await {
+            match event {
+                Ok(watcher::Event::InitApply(object)) => seen = object.name_any() == name,
+                Ok(watcher::Event::InitDone) if !seen => return,
+                Ok(watcher::Event::Delete(object)) if object.name_any() == name => return,
+                Ok(watcher::Event::Init) => seen = false,
+                _ => {}
+            }
+        }
+    });
+    assert!(is_gone.await.is_ok(), "waited in vain for {name} to be gone");
+}

@@ -1,0 +1,136 @@
+//! What a scenario is handed.
+
+use std::{
+    path::Path,
+    process::{Output, Stdio},
+    sync::atomic::{AtomicU32, Ordering},
+};
+
+use k8s_openapi::api::core::v1::Namespace;
+use kube::{
+    Api, Client, Config, ResourceExt,
+    api::{ObjectMeta, PostParams},
+    config::{AuthInfo, KubeConfigOptions, Kubeconfig},
+};
+use tokio::{io::AsyncWriteExt, process::Command};
+
+use crate::Server;
+
+/// A server to act on, an administrator's client for it, and names that nobody else uses.
+pub struct World {
+    home: Home,
+    config: Config,
+    client: Client,
+}
+
+/// Whose server it is.
+#[derive(Debug)]
+pub(crate) enum Home {
+    Shared(&'static Server),
+    Own(Server),
+}
+
+impl Home {
+    fn server(&self) -> &Server {
+        match self {
+            Self::Shared(server) => server,
+            Self::Own(server) => server,
+        }
+    }
+}
+
+impl World {
+    pub(crate) async fn connect(home: Home) -> Self {
+        let kubeconfig =
+            Kubeconfig::read_from(home.server().kubeconfig()).expect("the server's kubeconfig can be read");
+        let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
+            .await
+            .expect("the server's kubeconfig is valid");
+        let client = Client::try_from(config.clone()).expect("a client can be made");
+        Self { home, config, client }
+    }
+
+    /// An administrator's client.
+    #[must_use]
+    pub fn client(&self) -> Client {
+        self.client.clone()
+    }
+
+    /// How to reach the server, with nobody's credentials.
+    pub(crate) fn anonymous(&self) -> Config {
+        let mut config = self.config.clone();
+        config.auth_info = AuthInfo::default();
+        config
+    }
+
+    /// The kubeconfig of an administrator.
+    #[must_use]
+    pub fn kubeconfig(&self) -> &Path {
+        self.home.server().kubeconfig()
+    }
+
+    /// A name that begins with `prefix` and that no other scenario uses.
+    #[must_use]
+    pub fn unique(&self, prefix: &str) -> String {
+        static NEXT: AtomicU32 = AtomicU32::new(1);
+        format!("{prefix}-{}", NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// A new namespace.
+    pub async fn namespace(&self, prefix: &str) -> String {
+        self.namespace_named(&self.unique(prefix)).await
+    }
+
+    /// A new namespace of this name.
+    pub async fn namespace_named(&self, name: &str) -> String {
+        let metadata = ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() };
+        let namespace = Namespace { metadata, ..Namespace::default() };
+        let namespaces = Api::<Namespace>::all(self.client());
+        namespaces.create(&PostParams::default(), &namespace).await.expect("a namespace can be made").name_any()
+    }
+
+    /// Runs `kubectl` as an administrator.
+    pub async fn kubectl<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> Kubectl {
+        self.kubectl_with_input(args, b"").await
+    }
+
+    /// Runs `kubectl` as an administrator, with text for its standard input.
+    pub async fn kubectl_with_input<'a>(&self, args: impl IntoIterator<Item = &'a str>, input: &[u8]) -> Kubectl {
+        let mut process = Command::new(Server::kubectl())
+            .arg("--kubeconfig")
+            .arg(self.kubeconfig())
+            .args(args)
+            // Whatever the person who runs the tests has set up must not show.
+            .env_remove("KUBECONFIG")
+            .env("KUBECTL_KUBERC", "false")
+            .env("HOME", self.kubeconfig().parent().expect("a kubeconfig is in a folder"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .expect("kubectl can be run");
+        let mut stdin = process.stdin.take().expect("standard input is piped");
+        stdin.write_all(input).await.expect("kubectl reads its input");
+        drop(stdin);
+        Kubectl(process.wait_with_output().await.expect("kubectl ends"))
+    }
+}
+
+/// What became of a call of `kubectl`.
+#[derive(Debug)]
+pub struct Kubectl(Output);
+
+impl Kubectl {
+    /// What it printed, if it succeeded.
+    pub fn success(&self) -> String {
+        assert!(self.0.status.success(), "kubectl failed: {}", String::from_utf8_lossy(&self.0.stderr));
+        String::from_utf8_lossy(&self.0.stdout).into_owned()
+    }
+
+    /// What it complained of, if it failed.
+    pub fn failure(&self) -> String {
+        assert!(!self.0.status.success(), "kubectl succeeded: {}", String::from_utf8_lossy(&self.0.stdout));
+        String::from_utf8_lossy(&self.0.stderr).into_owned()
+    }
+}
