@@ -1,11 +1,19 @@
 //! The CustomResourceDefinitions that the types in this crate make.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
-    CustomResourceConversion, CustomResourceDefinition, CustomResourceDefinitionVersion, JSONSchemaProps,
+    CustomResourceConversion, CustomResourceDefinition, CustomResourceDefinitionVersion, JSON, JSONSchemaProps,
     JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
-use kube::CustomResourceExt;
-use serde_json::json;
+use kube::{
+    CustomResourceExt,
+    core::schema::{OptionalEnum, OptionalIntOrString, StructuralSchemaRewriter},
+};
+use schemars::{
+    JsonSchema, Schema,
+    generate::SchemaSettings,
+    transform::{AddNullable, RecursiveTransform},
+};
+use serde_json::{Value, json};
 
 use crate::{addon, cluster, drover, work};
 
@@ -13,10 +21,10 @@ use crate::{addon, cluster, drover, work};
 #[must_use]
 pub fn crds() -> Vec<CustomResourceDefinition> {
     vec![
-        with_defaulted_spec(crd::<cluster::ManagedCluster>(), json!({})),
+        with_defaulted_spec(crd::<cluster::ManagedCluster>(), &json!({})),
         with_defaulted_spec(
             crd::<cluster::ManagedClusterSet>(),
-            json!({ "clusterSelector": { "selectorType": "ExclusiveClusterSetLabel" } }),
+            &json!({ "clusterSelector": { "selectorType": "ExclusiveClusterSetLabel" } }),
         ),
         crd::<cluster::ManagedClusterSetBinding>(),
         crd::<cluster::Placement>(),
@@ -38,18 +46,56 @@ pub fn crds() -> Vec<CustomResourceDefinition> {
     ]
 }
 
-fn crd<K: CustomResourceExt>() -> CustomResourceDefinition {
+fn crd<K: CustomResourceExt + JsonSchema>() -> CustomResourceDefinition {
     let mut crd = K::crd();
-    for version in &mut crd.spec.versions {
-        if let Some(schema) = root_schema(version) {
-            visit(schema, "", &mut |path, schema| {
-                refuse_null(path, schema);
-                unwrap_description(schema);
-                say_int_or_string(schema);
-            });
-        }
+    for schema in crd.spec.versions.iter_mut().filter_map(root_schema) {
+        *schema = schema_of::<K>();
     }
     crd
+}
+
+/// The schema of a kind. kube generates it in the same way, but drops what an enum's values mean.
+fn schema_of<K: JsonSchema>() -> JSONSchemaProps {
+    let settings = SchemaSettings::openapi3().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    });
+    let generator = settings
+        .with_transform(RecursiveTransform(describe))
+        .with_transform(AddNullable::default())
+        .with_transform(StructuralSchemaRewriter)
+        .with_transform(OptionalEnum)
+        .with_transform(OptionalIntOrString)
+        .into_generator();
+    let schema = generator.into_root_schema_for::<K>().to_value();
+    let mut schema = serde_json::from_value(schema).expect("a schema of ours is a schema of Kubernetes'");
+    visit(&mut schema, "", &mut |path, schema| {
+        refuse_null(path, schema);
+        say_int_or_string(schema);
+    });
+    schema
+}
+
+/// Joins the lines of a description, which are wrapped for readers of the source, and lists below it what the values
+/// of an enum mean.
+fn describe(schema: &mut Schema) {
+    let choices = choices(schema);
+    let Some(Value::String(description)) = schema.get_mut("description") else { return };
+    *description = description.replace('\n', " ") + &choices;
+    // What stands at a field of an optional enum goes before what stands at the enum itself.
+    if let Some(Value::Object(of_type)) = schema.get_mut("anyOf").and_then(|any_of| any_of.get_mut(0)) {
+        of_type.remove("description");
+    }
+}
+
+/// What the values of an enum mean, in lines such as `- Manual: By hand.`; nothing for any other schema.
+fn choices(schema: &Schema) -> String {
+    let values = schema.get("oneOf").or_else(|| schema.get("anyOf")?.get(0)?.get("oneOf"));
+    let values = values.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let lines = values.iter().filter_map(|value| {
+        Some(format!("\n- {}: {}", value.get("enum")?.get(0)?.as_str()?, value.get("description")?.as_str()?))
+    });
+    lines.collect()
 }
 
 /// Serves the add-on group's shared kinds as `v1beta1` too. Both versions have one schema, the union of OCM's
@@ -66,12 +112,11 @@ fn as_v1beta1(stored: &CustomResourceDefinitionVersion) -> CustomResourceDefinit
 }
 
 /// Makes an object without a spec mean one with this spec, as it does in OCM.
-fn with_defaulted_spec(mut crd: CustomResourceDefinition, spec: serde_json::Value) -> CustomResourceDefinition {
+fn with_defaulted_spec(mut crd: CustomResourceDefinition, spec: &Value) -> CustomResourceDefinition {
     for schema in crd.spec.versions.iter_mut().filter_map(root_schema) {
         schema.required = None;
         if let Some(property) = schema.properties.as_mut().and_then(|properties| properties.get_mut("spec")) {
-            property.default =
-                Some(k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSON(spec.clone()));
+            property.default = Some(JSON(spec.clone()));
         }
     }
     crd
@@ -82,13 +127,6 @@ fn with_defaulted_spec(mut crd: CustomResourceDefinition, spec: serde_json::Valu
 /// The exception is a taint's time, for which OCM's Go clients write null.
 fn refuse_null(path: &str, schema: &mut JSONSchemaProps) {
     schema.nullable = path.ends_with(".taints.timeAdded").then_some(true);
-}
-
-/// Joins the lines of a description: they are wrapped for readers of the source, not of `kubectl explain`.
-fn unwrap_description(schema: &mut JSONSchemaProps) {
-    if let Some(description) = &mut schema.description {
-        *description = description.replace('\n', " ");
-    }
 }
 
 /// States the two types of an int-or-string, which schema generation takes for an untagged enum and hollows out.

@@ -172,6 +172,10 @@ pub(crate) fn manifests(_: &mut SchemaGenerator) -> Schema {
             "type": "object",
             "x-kubernetes-embedded-resource": true,
             "x-kubernetes-preserve-unknown-fields": true,
+            "x-kubernetes-validations": rules([(
+                "has(self.metadata) && has(self.metadata.name) && self.metadata.name != ''",
+                "name the manifest: set metadata.name",
+            )]),
         },
     })
 }

@@ -76,7 +76,6 @@ pub enum RegistrationType {
 pub struct KubeClientRegistrationSpec {
     /// The roles that the agent is bound to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 64))]
     pub hub_permissions: Vec<HubPermission>,
 }
 

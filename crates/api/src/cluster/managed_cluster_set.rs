@@ -98,7 +98,9 @@ pub struct ManagedClusterSetStatus {
     category = "drover",
     derive = "PartialEq",
     derive = "Default",
-    validation = ("self.metadata.name == self.spec.clusterSet", "name the binding like its set: metadata.name must equal spec.clusterSet"),
+    validation = Rule::new("self.metadata.name == self.spec.clusterSet")
+        .message("name the binding like its set: metadata.name must equal spec.clusterSet")
+        .field_path(".spec.clusterSet"),
     printcolumn(name = "Set", type_ = "string", json_path = ".spec.clusterSet"),
     printcolumn(name = "Bound", type_ = "string", json_path = r#".status.conditions[?(@.type=="Bound")].status"#),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
@@ -106,7 +108,7 @@ pub struct ManagedClusterSetStatus {
 #[serde(rename_all = "camelCase")]
 pub struct ManagedClusterSetBindingSpec {
     /// The name of the set.
-    #[schemars(length(min = 1, max = schema::MAX_NAME))]
+    #[schemars(length(min = 1))]
     pub cluster_set: String,
 }
 

@@ -153,7 +153,7 @@ fn default_weight() -> i32 {
 #[serde(rename_all = "camelCase")]
 pub struct ScoreCoordinate {
     /// Whether the score is built in or comes from an AddOnPlacementScore.
-    #[serde(rename = "type")]
+    #[serde(rename = "type", default)]
     #[schemars(extend("default" = "BuiltIn"))]
     pub kind: ScoreType,
     /// The built-in score: Steady, Balance, ResourceAllocatableCPU or ResourceAllocatableMemory.

@@ -30,14 +30,16 @@ use crate::{
     printcolumn(name = "Message", type_ = "string", json_path = ".status.message"),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
+#[schemars(extend("x-kubernetes-validations" = rules([
+    (
+        "self.target == oldSelf.target",
+        "the target of a cluster under way never changes: edit the ManagedClustersUpgrade, and the cluster follows when it is done"
+    ),
+])))]
 pub struct ClusterUpgradeSpec {
     /// The ManagedClustersUpgrade that this is a part of.
     pub upgrade: UpgradeRef,
     /// What the cluster is upgraded to.
-    #[schemars(extend("x-kubernetes-validations" = rules([(
-        "self == oldSelf",
-        "the target of a cluster under way never changes: edit the ManagedClustersUpgrade, and the cluster follows when it is done"
-    )])))]
     pub target: TargetVersion,
     /// Which operators are upgraded once the platform is.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -2,7 +2,6 @@
 
 use std::{fmt, str::FromStr};
 
-use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
@@ -13,14 +12,23 @@ use crate::schema;
 /// On the wire it is an integer (`5`) or a string (`"5"`, `"25%"`). Which of them the author wrote is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CountOrPercentage {
-    written: IntOrString,
+    written: Written,
     amount: Amount,
+}
+
+/// Which of the two forms on the wire it was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Written {
+    Integer(i64),
+    Text(Box<str>),
 }
 
 /// What a [`CountOrPercentage`] means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Amount {
-    /// That many clusters. OCM's schemas let negative numbers through; they count as zero.
+    /// That many clusters. OCM's schemas let any number through: a negative one is zero, one that is too large is
+    /// as large as it can be.
     Count(u32),
     /// That share of all clusters, 0 to 100.
     Percent(u8),
@@ -35,14 +43,14 @@ impl CountOrPercentage {
     /// `count` clusters.
     #[must_use]
     pub fn count(count: u16) -> Self {
-        Self { written: IntOrString::Int(i32::from(count)), amount: Amount::Count(u32::from(count)) }
+        Self { written: Written::Integer(i64::from(count)), amount: Amount::Count(u32::from(count)) }
     }
 
     /// `percent` of all clusters; more than 100 is all of them.
     #[must_use]
     pub fn percent(percent: u8) -> Self {
         let percent = percent.min(100);
-        Self { written: IntOrString::String(format!("{percent}%")), amount: Amount::Percent(percent) }
+        Self { written: Written::Text(format!("{percent}%").into()), amount: Amount::Percent(percent) }
     }
 
     /// What was asked for, before it is applied to a total.
@@ -81,29 +89,39 @@ impl FromStr for CountOrPercentage {
     type Err = InvalidCount;
 
     fn from_str(text: &str) -> Result<Self, InvalidCount> {
-        let invalid = || InvalidCount(text.to_owned());
-        let digits = text.strip_suffix('%').unwrap_or(text);
-        if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Err(invalid());
-        }
-        let number: u32 = digits.parse().map_err(|_| invalid())?;
-        let amount = if digits.len() == text.len() {
-            Amount::Count(number)
-        } else {
-            match u8::try_from(number) {
-                Ok(percent @ 0..=100) => Amount::Percent(percent),
-                _ => return Err(invalid()),
-            }
+        let amount = match text.strip_suffix('%') {
+            Some(percent) => percentage(percent),
+            None => count(text),
         };
-        Ok(Self { written: IntOrString::String(text.to_owned()), amount })
+        let amount = amount.ok_or_else(|| InvalidCount(text.to_owned()))?;
+        Ok(Self { written: Written::Text(text.into()), amount })
     }
+}
+
+fn percentage(digits: &str) -> Option<Amount> {
+    match digits.parse() {
+        Ok(percent @ 0..=100) if is_number(digits) => Some(Amount::Percent(percent)),
+        _ => None,
+    }
+}
+
+fn count(text: &str) -> Option<Amount> {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    if !is_number(digits) {
+        return None;
+    }
+    Some(Amount::Count(if digits.len() < text.len() { 0 } else { digits.parse().unwrap_or(u32::MAX) }))
+}
+
+fn is_number(digits: &str) -> bool {
+    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 impl fmt::Display for CountOrPercentage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.written {
-            IntOrString::Int(number) => number.fmt(f),
-            IntOrString::String(text) => f.write_str(text),
+            Written::Integer(number) => number.fmt(f),
+            Written::Text(text) => f.write_str(text),
         }
     }
 }
@@ -116,12 +134,12 @@ impl Serialize for CountOrPercentage {
 
 impl<'de> Deserialize<'de> for CountOrPercentage {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match IntOrString::deserialize(deserializer)? {
-            IntOrString::Int(number) => Ok(Self {
-                written: IntOrString::Int(number),
-                amount: Amount::Count(u32::try_from(number).unwrap_or(0)),
-            }),
-            IntOrString::String(text) => text.parse().map_err(D::Error::custom),
+        match Written::deserialize(deserializer)? {
+            Written::Text(text) => text.parse().map_err(D::Error::custom),
+            Written::Integer(number) => {
+                let count = u32::try_from(number.max(0)).unwrap_or(u32::MAX);
+                Ok(Self { written: Written::Integer(number), amount: Amount::Count(count) })
+            }
         }
     }
 }
@@ -184,7 +202,20 @@ mod tests {
 
     #[test]
     fn comes_out_as_it_was_written() {
-        for json in ["5", "0", "-1", "\"5\"", "\"05\"", "\"25%\"", "\"05%\"", "\"0%\"", "\"100%\""] {
+        for json in [
+            "5",
+            "0",
+            "-1",
+            "99999999999",
+            "\"5\"",
+            "\"-5\"",
+            "\"99999999999\"",
+            "\"05\"",
+            "\"25%\"",
+            "\"05%\"",
+            "\"0%\"",
+            "\"100%\"",
+        ] {
             assert_eq!(serde_json::to_string(&read(json)).expect("serialises"), json);
         }
     }
@@ -197,6 +228,8 @@ mod tests {
         assert_eq!(read("\"100%\"").of(7), 7);
         assert_eq!(read("\"25%\"").of(0), 0);
         assert_eq!(read("99").of(4), 4);
+        assert_eq!(read("99999999999").of(4), 4);
+        assert_eq!(read("\"99999999999\"").of(4), 4);
     }
 
     #[test]
@@ -210,12 +243,13 @@ mod tests {
     fn no_concurrency_limit_means_all_as_in_ocm() {
         assert_eq!(read("0").concurrency(10), 10);
         assert_eq!(read("-3").concurrency(10), 10);
+        assert_eq!(read("\"-3\"").concurrency(10), 10);
         assert_eq!(read("3").concurrency(10), 3);
     }
 
     #[test]
     fn anything_else_is_refused_with_what_to_write() {
-        for text in ["", "%", "101%", "5 %", "5.5", "five", "-5%", "+5", "99999999999"] {
+        for text in ["", "%", "101%", "5 %", "5.5", "five", "-5%", "+5", "+5%", "--5"] {
             let error = text.parse::<CountOrPercentage>().expect_err(text).to_string();
             assert!(error.contains("write a number such as 5"), "{error}");
         }

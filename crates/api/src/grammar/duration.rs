@@ -11,7 +11,8 @@ macro_rules! term {
     };
 }
 
-/// A duration in Go's syntax, sign included, as OCM's `minSuccessTime` takes it.
+/// A duration in Go's syntax, sign included, as OCM's `minSuccessTime` takes it. What is too long to be counted, some
+/// 292 years, is as long as can be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GoDuration {
     text: Box<str>,
@@ -57,7 +58,7 @@ fn sum_of_terms(mut terms: &str) -> Option<i64> {
         let (number, rest) = terms.split_at(unit_at);
         let unit_len = rest.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(rest.len());
         let (unit, rest) = rest.split_at(unit_len);
-        total = total.checked_add(term_nanos(number, nanos_per(unit)?)?)?;
+        total = total.saturating_add(term_nanos(number, nanos_per(unit)?)?);
         terms = rest;
     }
     Some(total)
@@ -81,14 +82,17 @@ fn term_nanos(number: &str, unit: i64) -> Option<i64> {
     if whole.is_empty() && fraction.is_empty() {
         return None;
     }
-    let whole: i64 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
-    let mut nanos = whole.checked_mul(unit)?;
+    if fraction.contains('.') {
+        return None;
+    }
+    // Both are digits, so the one way in which a number can fail to parse is to be too large.
+    let whole: i64 = if whole.is_empty() { 0 } else { whole.parse().unwrap_or(i64::MAX) };
+    let mut nanos = whole.saturating_mul(unit);
     let mut place = unit;
     for digit in fraction.chars() {
         // Digits of a fraction shrink by ten each; once they are below a nanosecond the rest is cut off.
-        let digit = i64::from(digit.to_digit(10)?);
-        nanos = nanos.checked_add(digit.checked_mul(place)? / 10)?;
         place /= 10;
+        nanos = nanos.saturating_add(i64::from(digit.to_digit(10)?) * place);
     }
     Some(nanos)
 }
@@ -125,10 +129,11 @@ impl FromStr for Timeout {
 
     fn from_str(text: &str) -> Result<Self, InvalidDuration> {
         let duration: GoDuration = text.parse()?;
-        if duration.nanos <= 0 || text.starts_with('+') {
+        // A digit other than zero makes it longer than zero, even where that is less than a nanosecond.
+        if text.starts_with(['-', '+']) || !text.contains(|c: char| ('1'..='9').contains(&c)) {
             return Err(InvalidDuration(text.to_owned()));
         }
-        Ok(Self(duration))
+        Ok(Self(GoDuration { nanos: duration.nanos.max(1), ..duration }))
     }
 }
 
@@ -226,9 +231,16 @@ mod tests {
 
     #[test]
     fn refuses_what_go_refuses() {
-        for text in ["", "5", "h", "1d", "1h 30m", "1h30", ".", ".s", "-", "None", "1hgarbage", "9999999999h", "1.5.5s"]
-        {
+        for text in ["", "5", "h", "1d", "1h 30m", "1h30", ".", ".s", "-", "None", "1hgarbage", "1.5.5s"] {
             assert!(text.parse::<GoDuration>().is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_too_long_is_as_long_as_can_be() {
+        let longest = Duration::from_nanos(i64::MAX.unsigned_abs());
+        for text in ["9999999999h", "99999999999999999999s", "2562047h9999999m"] {
+            assert_eq!(text.parse::<GoDuration>().expect(text).get(), longest);
         }
     }
 
@@ -251,6 +263,7 @@ mod tests {
     #[test]
     fn a_timeout_is_longer_than_zero() {
         assert_eq!("2h".parse::<Timeout>().expect("2h").get(), Duration::from_hours(2));
+        assert_eq!("0.1ns".parse::<Timeout>().expect("0.1ns").get(), Duration::from_nanos(1));
         for text in ["0", "0s", "-1h", "None", "2"] {
             assert!(text.parse::<Timeout>().is_err(), "{text:?}");
         }

@@ -21,10 +21,9 @@ use crate::schema::{self, rules};
     category = "drover",
     derive = "PartialEq",
     derive = "Default",
-    validation = (
-        "has(self.spec.workload) && has(self.spec.workload.manifests) && size(self.spec.workload.manifests) > 0",
-        "give the work something to apply: list at least one manifest under spec.workload.manifests"
-    ),
+    validation = Rule::new("has(self.spec.workload) && has(self.spec.workload.manifests) && size(self.spec.workload.manifests) > 0")
+        .message("give the work something to apply: list at least one manifest under spec.workload.manifests")
+        .field_path(".spec.workload.manifests"),
     printcolumn(name = "Applied", type_ = "string", json_path = r#".status.conditions[?(@.type=="Applied")].status"#),
     printcolumn(name = "Available", type_ = "string", json_path = r#".status.conditions[?(@.type=="Available")].status"#),
     printcolumn(name = "Add-on", type_ = "string", json_path = r".metadata.labels.open-cluster-management\.io/addon-name"),
@@ -201,7 +200,7 @@ pub enum FeedbackScrapeType {
 #[serde(rename_all = "camelCase")]
 pub struct UpdateStrategy {
     /// Which way it is.
-    #[serde(rename = "type")]
+    #[serde(rename = "type", default)]
     #[schemars(extend("default" = "Update"))]
     pub kind: UpdateStrategyType,
     /// Settings for the type ServerSideApply.
@@ -245,6 +244,7 @@ pub struct ServerSideApplyConfig {
 #[serde(rename_all = "camelCase")]
 pub struct IgnoreField {
     /// When they are left out.
+    #[serde(default)]
     #[schemars(extend("default" = "OnSpokePresent"))]
     pub condition: IgnoreFieldsCondition,
     /// The fields, as JSON paths.
@@ -276,7 +276,6 @@ pub enum IgnoreFieldsCondition {
 ])))]
 pub struct ConditionRule {
     /// The type of the condition, such as Progressing.
-    #[schemars(length(max = 316))]
     pub condition: String,
     /// Whether what is known for the kind decides, or the expressions.
     #[serde(rename = "type")]
@@ -374,7 +373,7 @@ pub struct ManifestStatus {
     pub status_feedback: Option<StatusFeedback>,
     /// Whether the object is applied, is there, and whatever the condition rules say.
     #[serde(default)]
-    #[schemars(required, schema_with = "schema::conditions")]
+    #[schemars(required, schema_with = "schema::conditions", extend("default" = null))]
     pub conditions: Vec<Condition>,
 }
 

@@ -21,10 +21,9 @@ use crate::{cluster::RolloutStrategy, schema};
     category = "drover",
     derive = "PartialEq",
     derive = "Default",
-    validation = (
-        "has(self.spec.manifestWorkTemplate) && has(self.spec.manifestWorkTemplate.workload) && has(self.spec.manifestWorkTemplate.workload.manifests) && size(self.spec.manifestWorkTemplate.workload.manifests) > 0",
-        "give the works something to apply: list at least one manifest under spec.manifestWorkTemplate.workload.manifests"
-    ),
+    validation = Rule::new("has(self.spec.manifestWorkTemplate) && has(self.spec.manifestWorkTemplate.workload) && has(self.spec.manifestWorkTemplate.workload.manifests) && size(self.spec.manifestWorkTemplate.workload.manifests) > 0")
+        .message("give the works something to apply: list at least one manifest under spec.manifestWorkTemplate.workload.manifests")
+        .field_path(".spec.manifestWorkTemplate.workload.manifests"),
     printcolumn(name = "Placement", type_ = "string", json_path = r#".status.conditions[?(@.type=="PlacementVerified")].reason"#),
     printcolumn(name = "Rolled out", type_ = "string", json_path = r#".status.conditions[?(@.type=="PlacementRolledOut")].reason"#),
     printcolumn(name = "Applied", type_ = "string", json_path = r#".status.conditions[?(@.type=="ManifestworkApplied")].status"#),
@@ -41,6 +40,7 @@ pub struct ManifestWorkReplicaSetSpec {
     #[schemars(length(min = 1, max = schema::MAX_PLACEMENTS))]
     pub placement_refs: Vec<PlacementRollout>,
     /// Whether this object goes at once when it is deleted (Background) or when its works are gone (Foreground).
+    #[serde(default)]
     #[schemars(extend("default" = "Background"))]
     pub cascade_deletion_policy: CascadeDeletionPolicy,
 }

@@ -2,4 +2,6 @@
 
 mod dependencies;
 mod descriptions;
+mod ocm;
+mod rules;
 mod schema;

@@ -1,5 +1,6 @@
 //! A walk over the schemas of all CustomResourceDefinitions.
 
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinitionVersion;
 use serde_json::Value;
 
 /// One field of a custom resource: where it is, and its schema.
@@ -13,31 +14,31 @@ pub(crate) struct Field<'a> {
 pub(crate) fn versions() -> Vec<(String, String, Value)> {
     let crds = drover_api::crds();
     let versions = crds.iter().flat_map(|crd| crd.spec.versions.iter().map(|version| (&crd.spec.names.kind, version)));
-    versions
-        .map(|(kind, version)| {
-            let validation = version.schema.as_ref().expect("a version has a schema");
-            let schema = serde_json::to_value(&validation.open_api_v3_schema).expect("a schema is JSON");
-            (kind.clone(), version.name.clone(), schema)
-        })
-        .collect()
+    versions.map(|(kind, version)| (kind.clone(), version.name.clone(), root(version))).collect()
+}
+
+/// The root schema of one version.
+pub(crate) fn root(version: &CustomResourceDefinitionVersion) -> Value {
+    let validation = version.schema.as_ref().expect("a version has a schema");
+    serde_json::to_value(&validation.open_api_v3_schema).expect("a schema is JSON")
 }
 
 /// All fields under `schema`, itself first.
 pub(crate) fn fields(schema: &Value) -> Vec<Field<'_>> {
     let mut found = Vec::new();
-    collect(schema, String::new(), &mut found);
+    collect(schema, "", &mut found);
     found
 }
 
-fn collect<'a>(schema: &'a Value, path: String, found: &mut Vec<Field<'a>>) {
+fn collect<'a>(schema: &'a Value, path: &str, found: &mut Vec<Field<'a>>) {
+    found.push(Field { path: path.to_owned(), schema });
     for (name, property) in schema["properties"].as_object().into_iter().flatten() {
-        collect(property, format!("{path}.{name}"), found);
+        collect(property, &format!("{path}.{name}"), found);
     }
     if schema["items"].is_object() {
-        collect(&schema["items"], format!("{path}[]"), found);
+        collect(&schema["items"], &format!("{path}[]"), found);
     }
     if schema["additionalProperties"].is_object() {
-        collect(&schema["additionalProperties"], format!("{path}{{}}"), found);
+        collect(&schema["additionalProperties"], &format!("{path}{{}}"), found);
     }
-    found.push(Field { path, schema });
 }
