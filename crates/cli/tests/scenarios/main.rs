@@ -1,0 +1,12 @@
+//! Scenarios: what users, agents and add-on managers do, on a real Kubernetes.
+//!
+//! They are one program, so that those that can share a server do.
+
+mod both_versions;
+mod crds;
+mod documents;
+mod environment;
+mod examples;
+mod parts;
+mod round_trip;
+mod rules;
