@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     AddOnConfig, AddOnRolloutStrategy, ConfigGroupResource, ConfigReferent, ConfigSpecHash, DefaultConfigReference,
+    ManagedClusterAddOnSpec,
 };
 use crate::{
     grammar::{SpecHash, Version},
@@ -166,45 +167,11 @@ pub struct PlacementStrategy {
     /// What add-ons look like when they are created for this placement's clusters. Its installVersion and configs keep
     /// applying afterwards; what a user changes on an add-on is never changed back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub addon_template: Option<AddOnInstallTemplate>,
+    pub addon_template: Option<ManagedClusterAddOnSpec>,
     /// How changes of configuration reach the placement's clusters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = { "type": "All" }))]
     pub rollout_strategy: Option<AddOnRolloutStrategy>,
-}
-
-/// What add-ons look like when they are created.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[schemars(extend("x-kubernetes-validations" = rules([
-    (
-        "!has(self.installVersion) || !has(self.desiredVersion) || self.installVersion == self.desiredVersion",
-        "installVersion and desiredVersion are two names of one setting: keep one of them"
-    ),
-])))]
-pub struct AddOnInstallTemplate {
-    /// The namespace on the managed cluster that the add-on's agent is installed in.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 63), pattern(r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"))]
-    pub install_namespace: Option<String>,
-    /// The version of the add-on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub install_version: Option<Version>,
-    /// Another name of installVersion.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub desired_version: Option<Version>,
-    /// The configurations that the placement's clusters get instead of the defaults.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = MAX_CONFIGS))]
-    pub configs: Vec<AddOnConfig>,
-}
-
-impl AddOnInstallTemplate {
-    /// The wanted version, under either of its names.
-    #[must_use]
-    pub fn version(&self) -> Option<&Version> {
-        self.install_version.as_ref().or(self.desired_version.as_ref())
-    }
 }
 
 /// What an add-on has come to on all its clusters.
