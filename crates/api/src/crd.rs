@@ -2,7 +2,7 @@
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceConversion, CustomResourceDefinition, CustomResourceDefinitionVersion, JSON, JSONSchemaProps,
-    JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
+    JSONSchemaPropsOrArray, JSONSchemaPropsOrBool, ValidationRule,
 };
 use kube::{
     CustomResourceExt,
@@ -32,9 +32,23 @@ pub fn crds() -> Vec<CustomResourceDefinition> {
         crd::<cluster::ManagedClustersUpgrade>(),
         crd::<cluster::ClusterClaim>(),
         crd::<cluster::AddOnPlacementScore>(),
-        crd::<work::ManifestWork>(),
+        with_spec_rule(
+            crd::<work::ManifestWork>(),
+            &json!({
+                "rule": "has(self.workload) && has(self.workload.manifests) && size(self.workload.manifests) > 0",
+                "message": "give the work something to apply: list at least one manifest under spec.workload.manifests",
+                "fieldPath": ".workload.manifests",
+            }),
+        ),
         crd::<work::AppliedManifestWork>(),
-        crd::<work::ManifestWorkReplicaSet>(),
+        with_spec_rule(
+            crd::<work::ManifestWorkReplicaSet>(),
+            &json!({
+                "rule": "has(self.manifestWorkTemplate) && has(self.manifestWorkTemplate.workload) && has(self.manifestWorkTemplate.workload.manifests) && size(self.manifestWorkTemplate.workload.manifests) > 0",
+                "message": "give the works something to apply: list at least one manifest under spec.manifestWorkTemplate.workload.manifests",
+                "fieldPath": ".manifestWorkTemplate.workload.manifests",
+            }),
+        ),
         also_as_v1beta1(crd::<addon::ClusterManagementAddOn>()),
         also_as_v1beta1(crd::<addon::ManagedClusterAddOn>()),
         also_as_v1beta1(crd::<addon::AddOnDeploymentConfig>()),
@@ -70,7 +84,7 @@ fn schema_of<K: JsonSchema>() -> JSONSchemaProps {
     let schema = generator.into_root_schema_for::<K>().to_value();
     let mut schema = serde_json::from_value(schema).expect("a schema of ours is a schema of Kubernetes'");
     visit(&mut schema, "", &mut |path, schema| {
-        refuse_null(path, schema);
+        drop_nullable(path, schema);
         say_int_or_string(schema);
     });
     schema
@@ -115,17 +129,31 @@ fn as_v1beta1(stored: &CustomResourceDefinitionVersion) -> CustomResourceDefinit
 fn with_defaulted_spec(mut crd: CustomResourceDefinition, spec: &Value) -> CustomResourceDefinition {
     for schema in crd.spec.versions.iter_mut().filter_map(root_schema) {
         schema.required = None;
-        if let Some(property) = schema.properties.as_mut().and_then(|properties| properties.get_mut("spec")) {
-            property.default = Some(JSON(spec.clone()));
+        if let Some(spec_schema) = spec_schema(schema) {
+            spec_schema.default = Some(JSON(spec.clone()));
         }
     }
     crd
 }
 
+/// Adds a rule on the spec of one kind whose type other kinds use without it. It stands at the spec, so that an object
+/// that was stored before there was the rule can still report a status and lose its finalizers.
+fn with_spec_rule(mut crd: CustomResourceDefinition, rule: &Value) -> CustomResourceDefinition {
+    let rule: ValidationRule = serde_json::from_value(rule.clone()).expect("a rule of ours is a rule of Kubernetes'");
+    for schema in crd.spec.versions.iter_mut().filter_map(root_schema).filter_map(spec_schema) {
+        schema.x_kubernetes_validations.get_or_insert_default().push(rule.clone());
+    }
+    crd
+}
+
+fn spec_schema(root: &mut JSONSchemaProps) -> Option<&mut JSONSchemaProps> {
+    root.properties.as_mut()?.get_mut("spec")
+}
+
 /// Drops the `nullable` that schema generation puts on every optional field: a field that is not set is left out.
 ///
 /// The exception is a taint's time, for which OCM's Go clients write null.
-fn refuse_null(path: &str, schema: &mut JSONSchemaProps) {
+fn drop_nullable(path: &str, schema: &mut JSONSchemaProps) {
     schema.nullable = path.ends_with(".taints.timeAdded").then_some(true);
 }
 

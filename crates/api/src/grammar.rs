@@ -8,12 +8,16 @@ mod count;
 mod duration;
 mod fingerprint;
 mod hash;
+mod lenient;
+mod quantity;
 mod version;
 
 pub use count::{Amount, CountOrPercentage, InvalidCount, WindowSize};
 pub use duration::{Deadline, GoDuration, InvalidDuration, Timeout};
 pub use fingerprint::{InvalidFingerprint, SetFingerprint};
 pub use hash::SpecHash;
+pub use lenient::Lenient;
+pub use quantity::Quantity;
 pub use version::{InvalidVersion, Version};
 
 /// Implements serde and schema for a type that is one string on the wire: it is parsed with

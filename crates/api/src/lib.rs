@@ -5,15 +5,17 @@
 //! module for each API group. [`crds`] makes the CustomResourceDefinitions from the types, so the types
 //! are the one place where the API is defined: names, defaults, descriptions and rules.
 //!
-//! Values with a grammar are parsed types from [`grammar`]; what does not parse is never seen by the rest of the code.
+//! Values with a grammar are parsed types from [`grammar`].
 
 pub mod addon;
 pub mod cluster;
 mod crd;
 pub mod drover;
 pub mod grammar;
+pub mod names;
 pub mod reference;
 mod schema;
+mod spec;
 pub mod work;
 
 pub use crd::crds;

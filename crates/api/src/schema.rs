@@ -13,6 +13,12 @@ pub(crate) const MAX_CONFIGS: u32 = 64;
 /// The most versions of one add-on that are listed.
 pub(crate) const MAX_VERSIONS: u32 = 1000;
 
+/// The form of a label's, taint's or condition's name: a name with an optional DNS prefix.
+pub(crate) const QUALIFIED_NAME: &str =
+    r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$";
+/// The form of a namespace's name.
+pub(crate) const NAMESPACE_NAME: &str = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$";
+
 /// Rules that the API server checks in CEL, each with the message that a user sees when it does not hold.
 pub(crate) fn rules<const N: usize>(rules: [(&str, &str); N]) -> Value {
     rules.iter().map(|(rule, message)| json!({ "rule": rule, "message": message })).collect()
@@ -64,7 +70,7 @@ fn condition() -> Schema {
                 "description": "Which aspect this is about, such as Available.",
                 "type": "string",
                 "maxLength": 316,
-                "pattern": r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$",
+                "pattern": QUALIFIED_NAME,
             },
             "status": {
                 "description": "Whether it holds: True, False or Unknown.",
@@ -109,28 +115,41 @@ pub(crate) fn label_selector(_: &mut SchemaGenerator) -> Schema {
                 "type": "object",
                 "additionalProperties": { "type": "string" },
             },
-            "matchExpressions": selector_requirements("atomic"),
+            "matchExpressions": selector_requirements(),
         },
     })
 }
 
 /// The requirements of a selector over claims, which OCM keeps in a list that is not marked as atomic.
 pub(crate) fn claim_requirements(_: &mut SchemaGenerator) -> Schema {
-    let mut schema = selector_requirements("atomic");
+    let mut schema = selector_requirements();
     schema.remove("x-kubernetes-list-type");
     schema
 }
 
-/// The requirements of a selector over labels.
-pub(crate) fn label_requirements(_: &mut SchemaGenerator) -> Schema {
-    selector_requirements("atomic")
+/// The requirements of a selector of a kind that is ours alone, and may be stricter than Kubernetes' schemas are.
+pub(crate) fn strict_requirements(_: &mut SchemaGenerator) -> Schema {
+    let mut schema = selector_requirements();
+    schema.insert("maxItems".into(), json!(MAX_CONFIGS));
+    schema
+        .pointer_mut("/items/properties/operator")
+        .and_then(Value::as_object_mut)
+        .map(|operator| operator.insert("enum".into(), json!(["In", "NotIn", "Exists", "DoesNotExist"])));
+    schema.pointer_mut("/items").and_then(Value::as_object_mut).map(|items| {
+        let rule = (
+            "(self.operator in ['In', 'NotIn']) == (has(self.values) && size(self.values) > 0)",
+            "In and NotIn need values, Exists and DoesNotExist take none: change the operator or the values",
+        );
+        items.insert("x-kubernetes-validations".into(), rules([rule]))
+    });
+    schema
 }
 
-fn selector_requirements(list_type: &str) -> Schema {
+fn selector_requirements() -> Schema {
     json_schema!({
         "description": "Requirements that all have to hold.",
         "type": "array",
-        "x-kubernetes-list-type": list_type,
+        "x-kubernetes-list-type": "atomic",
         "items": {
             "description": "One requirement.",
             "type": "object",

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 /// A cluster that the hub has accepted.
 #[must_use]
 pub fn cluster(name: &str) -> ManagedCluster {
-    let spec = ManagedClusterSpec { hub_accepts_client: true, lease_duration_seconds: 60, ..Default::default() };
+    let spec = ManagedClusterSpec { hub_accepts_client: true, ..ManagedClusterSpec::default() };
     ManagedCluster::new(name, spec)
 }
 

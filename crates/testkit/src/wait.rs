@@ -2,7 +2,7 @@
 
 use std::{fmt::Debug, time::Duration};
 
-use futures_util::{StreamExt, TryStreamExt};
+use futures_util::StreamExt;
 use k8s_openapi::serde::de::DeserializeOwned;
 use kube::{
     Api, Resource, ResourceExt,
@@ -18,22 +18,20 @@ pub async fn until<K>(api: &Api<K>, name: &str, what: &str, condition: impl Fn(&
 where
     K: Resource + Clone + Debug + DeserializeOwned + Send + 'static,
 {
-    let mut last = None;
+    let mut last = "nothing".to_owned();
     let watch = watcher(api.clone(), watcher::Config::default().fields(&format!("metadata.name={name}")));
     let found = timeout(PATIENCE, async {
         let mut objects = watch.default_backoff().applied_objects().boxed();
-        while let Some(object) = objects.try_next().await.unwrap_or_default() {
-            if condition(&object) {
-                return Some(object);
+        loop {
+            // A watch that breaks is begun again.
+            match objects.next().await.expect("a watch has no end") {
+                Ok(object) if condition(&object) => return object,
+                Ok(object) => last = format!("{object:#?}"),
+                Err(error) => last = format!("an error of the watch: {error}"),
             }
-            last = Some(object);
         }
-        None
     });
-    match found.await {
-        Ok(Some(object)) => object,
-        _ => panic!("waited for {name} in vain: {what}. It was last seen as {last:#?}"),
-    }
+    found.await.unwrap_or_else(|_| panic!("waited for {name} in vain: {what}. The last that was seen is {last}"))
 }
 
 /// Waits until no object of that name is there.

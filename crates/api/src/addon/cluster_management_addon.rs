@@ -38,7 +38,7 @@ use crate::{
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-kubernetes-validations" = rules([
     (
-        "!has(self.defaultConfigs) || !has(self.supportedConfigs) || self.defaultConfigs.all(d, self.supportedConfigs.all(s, s.group != d.group || s.resource != d.resource || !has(s.defaultConfig) || (s.defaultConfig.name == d.name && (has(s.defaultConfig.__namespace__) ? s.defaultConfig.__namespace__ : '') == (has(d.__namespace__) ? d.__namespace__ : ''))))",
+        "!has(self.defaultConfigs) || !has(self.supportedConfigs) || self.defaultConfigs.all(d, self.supportedConfigs.all(s, s.group != d.group || s.resource != d.resource || !has(s.defaultConfig) || d.name == '__reserved_no_default__' || (s.defaultConfig.name == d.name && (has(s.defaultConfig.__namespace__) ? s.defaultConfig.__namespace__ : '') == (has(d.__namespace__) ? d.__namespace__ : ''))))",
         "defaultConfigs and supportedConfigs name different objects for one group and resource: keep the one you mean"
     ),
 ])))]
@@ -167,6 +167,12 @@ pub struct PlacementStrategy {
     /// What add-ons look like when they are created for this placement's clusters. Its installVersion and configs keep
     /// applying afterwards; what a user changes on an add-on is never changed back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-kubernetes-validations" = rules([
+        (
+            "!has(self.installVersion) || !has(self.desiredVersion) || self.installVersion == self.desiredVersion",
+            "installVersion and desiredVersion are two names of one setting: keep one of them"
+        ),
+    ])))]
     pub addon_template: Option<ManagedClusterAddOnSpec>,
     /// How changes of configuration reach the placement's clusters.
     #[serde(default, skip_serializing_if = "Option::is_none")]

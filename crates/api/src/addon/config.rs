@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{grammar::SpecHash, schema::MAX_NAME};
+use crate::{grammar::SpecHash, names::NO_DEFAULT_CONFIG, schema::MAX_NAME};
 
 /// A type of configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -47,6 +47,14 @@ pub struct AddOnConfig {
     /// The configuration's object.
     #[serde(flatten)]
     pub referent: ConfigReferent,
+}
+
+impl AddOnConfig {
+    /// Whether this stands for no configuration: the type is supported, and there is no default for it.
+    #[must_use]
+    pub fn is_placeholder(&self) -> bool {
+        self.referent.name == NO_DEFAULT_CONFIG
+    }
 }
 
 /// One state of a configuration's object.

@@ -2,17 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::{ByteString, apimachinery::pkg::api::resource::Quantity};
+use k8s_openapi::ByteString;
 use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::schema;
+use crate::{grammar::Quantity, schema};
 
 /// How an add-on's agents are deployed.
 ///
 /// The hash of a configuration covers what the API server fills in, so a default added here would look like a
-/// change to every add-on that uses one: this kind never gains defaults.
+/// change to every add-on that uses one: this kind never gains defaults. The hash is taken of the object as the server
+/// has it, never of this type, which leaves empty lists out.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "addon.open-cluster-management.io",

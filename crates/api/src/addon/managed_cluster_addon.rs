@@ -45,25 +45,19 @@ use crate::{
     )
 )]
 #[serde(rename_all = "camelCase")]
-#[schemars(extend("x-kubernetes-validations" = rules([
-    (
-        "!has(self.installVersion) || !has(self.desiredVersion) || self.installVersion == self.desiredVersion",
-        "installVersion and desiredVersion are two names of one setting: keep one of them"
-    ),
-])))]
 pub struct ManagedClusterAddOnSpec {
     /// The namespace on the managed cluster that the add-on's agent is installed in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(
         length(max = 63),
-        pattern(r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"),
+        pattern(schema::NAMESPACE_NAME),
         extend("default" = "open-cluster-management-agent-addon")
     )]
     pub install_namespace: Option<String>,
     /// The version of the add-on. Which there are stands in the ClusterManagementAddOn's status.supportedVersions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub install_version: Option<Version>,
-    /// Another name of installVersion.
+    /// Another name of installVersion, which goes before it: the hub itself may have set installVersion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub desired_version: Option<Version>,
     /// The configurations that this cluster gets instead of those of its placement. They apply at once, outside of any rollout.
@@ -73,7 +67,7 @@ pub struct ManagedClusterAddOnSpec {
 }
 
 impl ManagedClusterAddOnSpec {
-    /// The wanted version, under either of its names.
+    /// The wanted version, under either of its names. The hub writes `installVersion`, so the other one is the user's.
     #[must_use]
     pub fn version(&self) -> Option<&Version> {
         self.desired_version.as_ref().or(self.install_version.as_ref())
@@ -140,7 +134,7 @@ pub struct ConfigReference {
     pub namespace: Option<String>,
     /// The configuration's name; the same as in desiredConfig.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = MAX_NAME))]
+    #[schemars(length(max = MAX_NAME))]
     pub name: Option<String>,
     /// The generation of the configuration that was last seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -184,9 +178,9 @@ pub struct ObjectReference {
     ),
 ])))]
 pub struct RegistrationConfig {
-    /// Who signs the agent's certificate.
+    /// Who signs the agent's certificate. A v1alpha1 client writes the empty text to an entry that a v1beta1 client made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 5, max = 571), pattern(SIGNER_NAME))]
+    #[schemars(length(max = 571))]
     pub signer_name: Option<String>,
     /// Whom the certificate is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -42,7 +42,7 @@ pub struct AddOnRolloutStrategy {
     /// Settings for the type RollingUpdateWithCanary.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rolling_update_with_canary: Option<RollingUpdateWithCanary>,
-    /// Settings for the type All.
+    /// Settings for the type All, of which only the deadline has an effect, as in OCM.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub all: Option<RolloutAll>,
     /// Settings for the type Progressive.

@@ -48,6 +48,10 @@ pub struct AddOnTemplateSpec {
         "self.type != 'CustomSigner' || has(self.customSigner)",
         "type CustomSigner needs customSigner with signerName and signingCA: set it, or use type KubeClient"
     ),
+    (
+        "!has(self.customSigner) || self.customSigner.signingCA.name != ''",
+        "the signer needs its CA: set customSigner.signingCA.name to the name of a Secret"
+    ),
 ])))]
 pub struct RegistrationSpec {
     /// Whether the agent talks to the hub's API server or to something else.
@@ -84,15 +88,15 @@ pub struct KubeClientRegistrationSpec {
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-kubernetes-validations" = rules([
     (
-        "self.type != 'CurrentCluster' || has(self.currentCluster) || has(self.roleRef)",
+        "self.type != 'CurrentCluster' || (has(self.currentCluster) && self.currentCluster.clusterRoleName != '') || (has(self.roleRef) && self.roleRef.name != '')",
         "type CurrentCluster needs a role: set currentCluster.clusterRoleName or roleRef"
     ),
     (
-        "self.type != 'SingleNamespace' || has(self.singleNamespace)",
+        "self.type != 'SingleNamespace' || (has(self.singleNamespace) && self.singleNamespace.__namespace__ != '')",
         "type SingleNamespace needs a namespace: set singleNamespace.namespace"
     ),
     (
-        "self.type != 'SingleNamespace' || !has(self.singleNamespace) || has(self.singleNamespace.roleRef) || has(self.roleRef)",
+        "self.type != 'SingleNamespace' || !has(self.singleNamespace) || (has(self.singleNamespace.roleRef) && self.singleNamespace.roleRef.name != '') || (has(self.roleRef) && self.roleRef.name != '')",
         "type SingleNamespace needs a role: set singleNamespace.roleRef or roleRef"
     ),
     (
@@ -170,12 +174,12 @@ pub struct CustomSignerRegistrationSpec {
     /// Whom the certificate is for. Without it, the subject is the same as for the hub's API server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<Subject>,
-    /// The secret on the hub that holds the signer's certificate and key.
+    /// The Secret on the hub that holds the signer's certificate and key, as `tls.crt` and `tls.key` or as `ca.crt` and `ca.key`.
     #[serde(rename = "signingCA")]
     pub signing_ca: SigningCaRef,
 }
 
-/// A secret that holds a CA: `tls.crt` and `tls.key`, or `ca.crt` and `ca.key`.
+/// A Secret that holds a CA.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SigningCaRef {
     /// The secret's namespace; the hub's own where it is not set.

@@ -4,6 +4,8 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::spec::may_be_missing;
+
 /// One thing that a cluster says of itself.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
@@ -17,9 +19,12 @@ use serde::{Deserialize, Serialize};
     printcolumn(name = "Value", type_ = "string", json_path = ".spec.value"),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
+#[serde(remote = "Self")]
 pub struct ClusterClaimSpec {
     /// What the cluster claims under this object's name.
     #[serde(default)]
     #[schemars(length(min = 1, max = 1024), extend("default" = null))]
     pub value: String,
 }
+
+may_be_missing!(ClusterClaimSpec);

@@ -4,19 +4,16 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::{
     ByteString,
-    apimachinery::pkg::{
-        api::resource::Quantity,
-        apis::meta::v1::{Condition, Time},
-    },
+    apimachinery::pkg::apis::meta::v1::{Condition, Time},
 };
 use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{reference::ClusterName, schema};
+use crate::{grammar::Quantity, reference::ClusterName, schema, spec::may_be_missing};
 
 /// What the hub wants of a cluster.
-#[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "cluster.open-cluster-management.io",
     version = "v1",
@@ -53,6 +50,7 @@ use crate::{reference::ClusterName, schema};
         priority = "1"
     )
 )]
+#[serde(remote = "Self")]
 #[serde(rename_all = "camelCase")]
 pub struct ManagedClusterSpec {
     /// Whether this hub accepts the cluster. While false, the cluster's agent may read this object and nothing else.
@@ -71,8 +69,21 @@ pub struct ManagedClusterSpec {
     pub taints: Vec<Taint>,
 }
 
+may_be_missing!(ManagedClusterSpec);
+
 fn default_lease_duration_seconds() -> i32 {
     60
+}
+
+impl Default for ManagedClusterSpec {
+    fn default() -> Self {
+        Self {
+            hub_accepts_client: false,
+            lease_duration_seconds: default_lease_duration_seconds(),
+            managed_cluster_client_configs: Vec::new(),
+            taints: Vec::new(),
+        }
+    }
 }
 
 /// An address of a cluster's API server.
@@ -92,7 +103,7 @@ pub struct ClientConfig {
 #[serde(rename_all = "camelCase")]
 pub struct Taint {
     /// What the taint is called.
-    #[schemars(length(max = 316), pattern(QUALIFIED_NAME))]
+    #[schemars(length(max = 316), pattern(schema::QUALIFIED_NAME))]
     pub key: String,
     /// A value that tolerations may ask for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -105,10 +116,6 @@ pub struct Taint {
     #[schemars(schema_with = "schema::time")]
     pub time_added: Option<Time>,
 }
-
-/// The form of a taint's or topology's key: a name with an optional DNS prefix.
-pub(super) const QUALIFIED_NAME: &str =
-    r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$";
 
 /// What a taint does to placements that do not tolerate it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -175,7 +182,7 @@ pub struct ClaimedValue {
 #[serde(rename_all = "camelCase")]
 pub struct ManagedNamespaceStatus {
     /// The name of the namespace.
-    #[schemars(length(max = 63), pattern(r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"))]
+    #[schemars(length(max = 63), pattern(schema::NAMESPACE_NAME))]
     pub name: String,
     /// The set that asks for it.
     pub cluster_set: String,

@@ -5,7 +5,7 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::schema;
+use crate::{schema, spec::may_be_missing};
 
 /// Which clusters belong to a set.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -32,6 +32,7 @@ use crate::schema;
     ),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
+#[serde(remote = "Self")]
 #[serde(rename_all = "camelCase")]
 pub struct ManagedClusterSetSpec {
     /// How clusters come to belong to the set.
@@ -42,6 +43,8 @@ pub struct ManagedClusterSetSpec {
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub managed_namespaces: Vec<ManagedNamespace>,
 }
+
+may_be_missing!(ManagedClusterSetSpec);
 
 /// How clusters come to belong to a set.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -71,7 +74,7 @@ pub enum ClusterSetSelectorType {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ManagedNamespace {
     /// The name of the namespace.
-    #[schemars(length(max = 63), pattern(r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"))]
+    #[schemars(length(max = 63), pattern(schema::NAMESPACE_NAME))]
     pub name: String,
 }
 
@@ -105,12 +108,15 @@ pub struct ManagedClusterSetStatus {
     printcolumn(name = "Bound", type_ = "string", json_path = r#".status.conditions[?(@.type=="Bound")].status"#),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
+#[serde(remote = "Self")]
 #[serde(rename_all = "camelCase")]
 pub struct ManagedClusterSetBindingSpec {
     /// The name of the set.
     #[schemars(length(min = 1))]
     pub cluster_set: String,
 }
+
+may_be_missing!(ManagedClusterSetBindingSpec);
 
 /// What is known of a binding.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

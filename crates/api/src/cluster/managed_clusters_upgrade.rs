@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    drover::Acknowledged,
     grammar::Timeout,
     reference::PlacementRef,
     schema::{self, rules},
@@ -78,14 +79,14 @@ pub struct UpgradeClusterSelector {
     /// The sets that clusters are taken from. Without it, all sets that the namespace is bound to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cluster_sets: Vec<String>,
-    /// Labels that a cluster has to have with exactly these values. Where clusters have no label `name`, that key
+    /// Labels that a cluster has to have with exactly these values. For a cluster without a label `name`, that key
     /// stands for the cluster's own name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub match_labels: BTreeMap<String, String>,
-    /// Requirements on labels that all have to hold. Where clusters have no label `name`, that key stands for the
+    /// Requirements on labels that all have to hold. For a cluster without a label `name`, that key stands for the
     /// cluster's own name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(schema_with = "schema::label_requirements")]
+    #[schemars(schema_with = "schema::strict_requirements")]
     pub match_expressions: Vec<LabelSelectorRequirement>,
 }
 
@@ -104,7 +105,7 @@ pub struct UpgradeClusterSelector {
 pub struct TargetVersion {
     /// The channel that updates are taken from, such as stable-4.12.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 253))]
+    #[schemars(length(max = schema::MAX_NAME))]
     pub channel: Option<String>,
     /// The version, such as 4.12.0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -153,10 +154,10 @@ pub struct OperatorUpgrades {
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct OperatorRef {
     /// The name of the subscription.
-    #[schemars(length(min = 1, max = 253))]
+    #[schemars(length(min = 1, max = schema::MAX_NAME))]
     pub name: String,
     /// The namespace of the subscription.
-    #[schemars(length(min = 1, max = 253))]
+    #[schemars(length(min = 1, max = schema::MAX_NAME))]
     pub namespace: String,
 }
 
@@ -218,6 +219,9 @@ pub struct ManagedClustersUpgradeStatus {
     /// The generation of this object that the status was found for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
+    /// The requests, made by annotations, that the hub has taken up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub acknowledged: Option<Acknowledged>,
     /// How the actions before the upgrade are doing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pre_upgrade_action_summary: Option<ActionSummary>,
@@ -241,6 +245,8 @@ pub enum UpgradePhase {
     Canaries,
     /// The clusters are being upgraded.
     Upgrading,
+    /// Somebody has paused it.
+    Paused,
     /// Every cluster is upgraded.
     Complete,
     /// Clusters have failed, and nothing more will be begun.

@@ -5,7 +5,7 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{TaintEffect, managed_cluster::QUALIFIED_NAME};
+use super::TaintEffect;
 use crate::{grammar::WindowSize, schema};
 
 /// Which clusters are selected, in which order, and in which groups.
@@ -199,7 +199,7 @@ pub struct SpreadPolicy {
 #[serde(rename_all = "camelCase")]
 pub struct SpreadConstraint {
     /// The label or claim whose values clusters are spread over.
-    #[schemars(length(max = 316), pattern(QUALIFIED_NAME))]
+    #[schemars(length(max = 316), pattern(schema::QUALIFIED_NAME))]
     pub topology_key: String,
     /// Whether the key is a label or a claim.
     pub topology_key_type: TopologyKeyType,
@@ -242,7 +242,7 @@ pub enum UnsatisfiableAction {
 pub struct Toleration {
     /// The taint's key; empty with the operator Exists for any taint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 316), pattern(QUALIFIED_NAME))]
+    #[schemars(length(max = 316), pattern(schema::QUALIFIED_NAME))]
     pub key: Option<String>,
     /// Whether the value has to be equal (Equal) or may be anything (Exists).
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::grammar::{CountOrPercentage, Deadline, GoDuration};
+use crate::grammar::{CountOrPercentage, Deadline, GoDuration, Lenient};
 
 /// How a change reaches the clusters of a placement.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -13,7 +13,7 @@ pub struct RolloutStrategy {
     #[serde(rename = "type", default)]
     #[schemars(extend("default" = "All"))]
     pub kind: RolloutType,
-    /// Settings for the type All.
+    /// Settings for the type All, of which only the deadline has an effect, as in OCM.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub all: Option<RolloutAll>,
     /// Settings for the type Progressive.
@@ -43,11 +43,11 @@ pub struct RolloutLimits {
     /// How long a cluster has to stay well before it counts as done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "0"))]
-    pub min_success_time: Option<GoDuration>,
+    pub min_success_time: Option<Lenient<GoDuration>>,
     /// How long a cluster may take before it counts as failed, or None for no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "None"))]
-    pub progress_deadline: Option<Deadline>,
+    pub progress_deadline: Option<Lenient<Deadline>>,
     /// How many clusters may fail before no further ones are started: a number or a percentage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = 0))]
@@ -56,28 +56,28 @@ pub struct RolloutLimits {
 
 /// The deadline of OCM's strategies under whichever of its names it was given. The API server fills
 /// `progressDeadline` in with `None`, so that value does not hide a timeout.
-fn deadline<'a>(limits: &'a RolloutLimits, timeout: Option<&'a Deadline>) -> Option<&'a Deadline> {
+fn deadline<'a>(limits: &'a RolloutLimits, timeout: Option<&'a Lenient<Deadline>>) -> Option<&'a Lenient<Deadline>> {
     match &limits.progress_deadline {
-        Some(deadline @ Deadline::After(_)) => Some(deadline),
-        deadline => timeout.or(deadline.as_ref()),
+        None | Some(Lenient::Read(Deadline::Never)) => timeout.or(limits.progress_deadline.as_ref()),
+        given => given.as_ref(),
     }
 }
 
-/// Settings of a rollout to all clusters at once.
+/// Settings of a rollout to all clusters at once. Of these only the deadline has an effect, as in OCM.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RolloutAll {
-    /// When a cluster counts as done or failed.
+    /// When a cluster counts as failed.
     #[serde(flatten)]
     pub limits: RolloutLimits,
     /// The former name of progressDeadline, used where that one is not set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub timeout: Option<Deadline>,
+    pub timeout: Option<Lenient<Deadline>>,
 }
 
 impl RolloutAll {
     /// How long a cluster may take, under either name of the setting.
     #[must_use]
-    pub fn deadline(&self) -> Option<&Deadline> {
+    pub fn deadline(&self) -> Option<&Lenient<Deadline>> {
         deadline(&self.limits, self.timeout.as_ref())
     }
 }
@@ -98,13 +98,13 @@ pub struct RolloutProgressive {
     pub max_concurrency: Option<CountOrPercentage>,
     /// The former name of progressDeadline, used where that one is not set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub timeout: Option<Deadline>,
+    pub timeout: Option<Lenient<Deadline>>,
 }
 
 impl RolloutProgressive {
     /// How long a cluster may take, under either name of the setting.
     #[must_use]
-    pub fn deadline(&self) -> Option<&Deadline> {
+    pub fn deadline(&self) -> Option<&Lenient<Deadline>> {
         deadline(&self.limits, self.timeout.as_ref())
     }
 }
@@ -121,13 +121,13 @@ pub struct RolloutProgressivePerGroup {
     pub mandatory_decision_groups: Vec<MandatoryDecisionGroup>,
     /// The former name of progressDeadline, used where that one is not set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub timeout: Option<Deadline>,
+    pub timeout: Option<Lenient<Deadline>>,
 }
 
 impl RolloutProgressivePerGroup {
     /// How long a cluster may take, under either name of the setting.
     #[must_use]
-    pub fn deadline(&self) -> Option<&Deadline> {
+    pub fn deadline(&self) -> Option<&Lenient<Deadline>> {
         deadline(&self.limits, self.timeout.as_ref())
     }
 }
@@ -160,5 +160,14 @@ mod tests {
         assert_eq!(deadline_of(json(r#"{"timeout": "30m", "progressDeadline": "None"}"#)).as_deref(), Some("30m"));
         assert_eq!(deadline_of(json(r#"{"timeout": "30m", "progressDeadline": "1h"}"#)).as_deref(), Some("1h"));
         assert_eq!(deadline_of(json("{}")), None);
+    }
+
+    #[test]
+    fn what_ocm_lets_through_and_nobody_can_read_is_kept_and_complained_about() {
+        let json = serde_json::json!({ "progressDeadline": "1hour", "minSuccessTime": "soon" });
+        let all: RolloutAll = serde_json::from_value(json.clone()).expect("a bad field does not hide the object");
+        let complaint = all.deadline().expect("it is set").complaint().expect("it can not be read");
+        assert!(complaint.to_string().contains("\"1hour\" is not a duration"), "{complaint}");
+        assert_eq!(serde_json::to_value(all).expect("JSON"), json);
     }
 }

@@ -5,11 +5,12 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Acknowledged;
 use crate::{
     addon::{ConfigGroupResource, ConfigSpecHash},
     grammar::{SetFingerprint, Version},
     reference::{ClusterName, PlacementRef},
-    schema::{self, MAX_NAME},
+    schema,
 };
 
 /// Rollouts follow from add-ons and their placements: there is nothing to specify.
@@ -56,6 +57,9 @@ pub struct AddOnRolloutStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 1000), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["fingerprint"]))]
     pub sets: Vec<ConfigSet>,
+    /// The rollout of the defaults, where clusters are not chosen by placements.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub defaults: Option<RolloutProgress>,
     /// The rollout of each placement.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["namespace", "name"]))]
@@ -85,6 +89,8 @@ pub enum RolloutState {
     Paused,
     /// Too many clusters have failed.
     Halted,
+    /// Something that it needs is missing or contradicts itself, such as a configuration.
+    Blocked,
 }
 
 /// Everything that a cluster is given, as one whole.
@@ -124,6 +130,15 @@ pub struct PlacementRolloutStatus {
     /// The placement.
     #[serde(flatten)]
     pub placement: PlacementRef,
+    /// How far it is.
+    #[serde(flatten)]
+    pub progress: RolloutProgress,
+}
+
+/// How far a rollout is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RolloutProgress {
     /// What it is doing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<RolloutState>,
@@ -139,9 +154,11 @@ pub struct PlacementRolloutStatus {
     /// Sets that can be returned to without asking the canaries again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trusted: Vec<SetFingerprint>,
-    /// The gate that waits for canaries, where the strategy has one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub gate: Option<Gate>,
+    /// The gates that wait for canaries, where the strategy has any: one for the set that rolls out behind it, and one
+    /// for the set that the canaries are trying meanwhile.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["set"]))]
+    pub gates: Vec<Gate>,
     /// Why nothing new is begun, where too many clusters have failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub halt: Option<Halt>,
@@ -225,32 +242,21 @@ pub struct RolloutCounts {
     /// Those that were told to be left out.
     #[serde(default)]
     pub skipped: i32,
-}
-
-/// The requests that the hub has taken up.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Acknowledged {
-    /// What is paused: the add-on's annotation `drover.dev/pause` as it was read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pause: Option<String>,
-    /// Which clusters are left out: the annotation `drover.dev/skip` as it was read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub skip: Option<String>,
-    /// The token of the last retry that was done.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub retry: Option<String>,
-    /// Which placements are held at which sets: the annotation `drover.dev/pin` as it was read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pin: Option<String>,
+    /// Those that were told to wait.
+    #[serde(default)]
+    pub paused: i32,
+    /// Those that a user has configured otherwise.
+    #[serde(default)]
+    pub overridden: i32,
 }
 
 /// A rollout that has ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RolloutRecord {
-    /// The placement, as namespace/name.
-    #[schemars(length(max = MAX_NAME * 2 + 1))]
-    pub placement: String,
+    /// The placement; none for a rollout of the defaults.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placement: Option<PlacementRef>,
     /// The set that was rolled out.
     pub set: SetFingerprint,
     /// How it ended.

@@ -5,8 +5,10 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Acknowledged;
 use crate::{
-    cluster::{OperatorUpgrades, TargetVersion},
+    cluster::{OperatorRef, OperatorUpgrades, TargetVersion},
+    grammar::SpecHash,
     schema::{self, MAX_NAME, rules},
 };
 
@@ -32,10 +34,11 @@ use crate::{
 )]
 #[schemars(extend("x-kubernetes-validations" = rules([
     (
-        "self.target == oldSelf.target",
+        "self.target == oldSelf.target && self.upgrade == oldSelf.upgrade",
         "the target of a cluster under way never changes: edit the ManagedClustersUpgrade, and the cluster follows when it is done"
     ),
 ])))]
+#[serde(rename_all = "camelCase")]
 pub struct ClusterUpgradeSpec {
     /// The ManagedClustersUpgrade that this is a part of.
     pub upgrade: UpgradeRef,
@@ -44,6 +47,10 @@ pub struct ClusterUpgradeSpec {
     /// Which operators are upgraded once the platform is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operators: Option<OperatorUpgrades>,
+    /// The UID of the ManagedCluster: another cluster of that name starts afresh.
+    #[serde(default, rename = "clusterUID", skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 128))]
+    pub cluster_uid: Option<String>,
     /// Whether the cluster is one of the canaries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub canary: Option<bool>,
@@ -71,10 +78,13 @@ pub struct ClusterUpgradeStatus {
     /// What is being done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<ClusterUpgradePhase>,
-    /// When that began. Time limits count from here.
+    /// When that began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::time")]
     pub phase_started: Option<Time>,
+    /// What was being done when it failed, and is gone on with if it succeeds after all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_phase: Option<ClusterUpgradePhase>,
     /// What the cluster waits for, or what failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
@@ -88,6 +98,22 @@ pub struct ClusterUpgradeStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::time")]
     pub started: Option<Time>,
+    /// When the cluster's agent had applied what upgrades it. The time limit counts from here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::time")]
+    pub delivered: Option<Time>,
+    /// The action before the upgrade, once it has succeeded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pre_action: Option<ActionDone>,
+    /// The action after the upgrade, once it has succeeded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub post_action: Option<ActionDone>,
+    /// The operators that are upgraded, with the versions that waited for approval when their turn came.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub operators: Vec<OperatorTarget>,
+    /// The requests, made by annotations, that the hub has taken up for this cluster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub acknowledged: Option<Acknowledged>,
     /// When the cluster's platform was upgraded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::time")]
@@ -100,6 +126,26 @@ pub struct ClusterUpgradeStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
+}
+
+/// An action that has succeeded. It stays done when what it left on the cluster is cleaned up.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ActionDone {
+    /// The hash of the action: another action has not been done yet.
+    pub hash: SpecHash,
+    /// When it succeeded.
+    #[schemars(schema_with = "schema::time")]
+    pub time: Time,
+}
+
+/// An operator that is upgraded.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OperatorTarget {
+    /// The operator's subscription.
+    #[serde(flatten)]
+    pub operator: OperatorRef,
+    /// The version that it is upgraded to, and not beyond.
+    pub version: String,
 }
 
 /// What is being done to a cluster. It is in exactly one phase.

@@ -29,6 +29,10 @@ use crate::{
 )]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-kubernetes-validations" = rules([
+    (
+        "!(has(self.group) && self.group == '' && self.resource == 'secrets' && has(self.content))",
+        "the content of a Secret is never kept: leave content out"
+    ),
     ("self == oldSelf", "a revision never changes: edit the configuration itself, and the hub makes a new revision of it"),
 ])))]
 pub struct ConfigRevisionSpec {

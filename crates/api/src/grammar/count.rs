@@ -162,7 +162,7 @@ impl JsonSchema for CountOrPercentage {
     }
 }
 
-/// A [`CountOrPercentage`] that is never zero: the size of a window or of a group.
+/// The size of a window or of a group: a [`CountOrPercentage`] for which our schema refuses zero.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct WindowSize(pub CountOrPercentage);

@@ -181,7 +181,8 @@ impl FromStr for Deadline {
         if text == Self::NEVER {
             return Ok(Self::Never);
         }
-        if text.starts_with(['-', '+']) {
+        // A bare 0 has no unit, which OCM's pattern asks for.
+        if text == "0" || text.starts_with(['-', '+']) {
             return Err(InvalidDuration(text.to_owned()));
         }
         text.parse().map(Self::After)
@@ -201,7 +202,7 @@ string_on_the_wire!(
     Deadline,
     schema::text(
         64,
-        concat!("self.matches('^(None|0|(", term!(), ")+)$')"),
+        concat!("self.matches('^(None|(", term!(), ")+)$')"),
         "write a duration such as 90s, 30m or 1h30m, or None for no limit"
     )
 );
@@ -255,7 +256,7 @@ mod tests {
     fn a_deadline_may_be_none_and_is_anchored() {
         assert_eq!("None".parse::<Deadline>().expect("None").get(), None);
         assert_eq!("1h".parse::<Deadline>().expect("1h").get(), Some(Duration::from_hours(1)));
-        for text in ["none", "1hNone", "1h|", "-1h", ""] {
+        for text in ["none", "1hNone", "1h|", "-1h", "0", ""] {
             assert!(text.parse::<Deadline>().is_err(), "{text:?}");
         }
     }

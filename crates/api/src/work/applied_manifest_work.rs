@@ -5,7 +5,7 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::schema;
+use crate::{schema, spec::may_be_missing};
 
 /// Which work of which hub it is about.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -23,6 +23,7 @@ use crate::schema;
     printcolumn(name = "Evicted since", type_ = "date", json_path = ".status.evictionStartTime"),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
+#[serde(remote = "Self")]
 #[serde(rename_all = "camelCase")]
 pub struct AppliedManifestWorkSpec {
     /// A hash of the hub's address, by which hubs are told apart.
@@ -33,6 +34,8 @@ pub struct AppliedManifestWorkSpec {
     /// The name of the work on the hub.
     pub manifest_work_name: String,
 }
+
+may_be_missing!(AppliedManifestWorkSpec);
 
 /// What a work has left on the cluster.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -6,7 +6,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::schema::{self, rules};
+use crate::{
+    schema::{self, rules},
+    spec::may_be_missing,
+};
 
 /// What is applied to a cluster, and how.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -21,14 +24,20 @@ use crate::schema::{self, rules};
     category = "drover",
     derive = "PartialEq",
     derive = "Default",
-    validation = Rule::new("has(self.spec.workload) && has(self.spec.workload.manifests) && size(self.spec.workload.manifests) > 0")
-        .message("give the work something to apply: list at least one manifest under spec.workload.manifests")
-        .field_path(".spec.workload.manifests"),
     printcolumn(name = "Applied", type_ = "string", json_path = r#".status.conditions[?(@.type=="Applied")].status"#),
-    printcolumn(name = "Available", type_ = "string", json_path = r#".status.conditions[?(@.type=="Available")].status"#),
-    printcolumn(name = "Add-on", type_ = "string", json_path = r".metadata.labels.open-cluster-management\.io/addon-name"),
+    printcolumn(
+        name = "Available",
+        type_ = "string",
+        json_path = r#".status.conditions[?(@.type=="Available")].status"#
+    ),
+    printcolumn(
+        name = "Add-on",
+        type_ = "string",
+        json_path = r".metadata.labels.open-cluster-management\.io/addon-name"
+    ),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
+#[serde(remote = "Self")]
 #[serde(rename_all = "camelCase")]
 pub struct ManifestWorkSpec {
     /// What is applied.
@@ -44,6 +53,8 @@ pub struct ManifestWorkSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub executor: Option<Executor>,
 }
+
+may_be_missing!(ManifestWorkSpec);
 
 impl ManifestWorkSpec {
     /// The manifests that are applied.
@@ -118,7 +129,7 @@ pub struct OrphaningRule {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ManifestConfig {
-    /// Which object this is about.
+    /// Which objects this is about. Name and namespace may hold `*` for any text.
     pub resource_identifier: ResourceIdentifier,
     /// What of the object's state is reported.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -136,7 +147,7 @@ pub struct ManifestConfig {
     pub condition_rules: Vec<ConditionRule>,
 }
 
-/// An object of a work. Name and namespace may hold `*` for any text.
+/// Some objects of a work.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ResourceIdentifier {
     /// The object's API group; empty for the core group.
@@ -332,10 +343,10 @@ pub enum ExecutorSubjectType {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ExecutorServiceAccount {
     /// The account's namespace.
-    #[schemars(length(min = 1, max = 253), pattern(DNS_NAME))]
+    #[schemars(length(min = 1, max = schema::MAX_NAME), pattern(DNS_NAME))]
     pub namespace: String,
     /// The account's name.
-    #[schemars(length(min = 1, max = 253), pattern(DNS_NAME))]
+    #[schemars(length(min = 1, max = schema::MAX_NAME), pattern(DNS_NAME))]
     pub name: String,
 }
 
@@ -425,7 +436,7 @@ pub struct FeedbackValue {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FieldValue {
-    /// Which of the fields below holds the value.
+    /// Which of integer, string, boolean and jsonRaw holds the value.
     #[serde(rename = "type")]
     pub kind: FieldValueType,
     /// A whole number.

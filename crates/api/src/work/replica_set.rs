@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ManifestWorkSpec;
-use crate::{cluster::RolloutStrategy, schema};
+use crate::{cluster::RolloutStrategy, schema, spec::may_be_missing};
 
 /// What work is made for which clusters.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -21,16 +21,26 @@ use crate::{cluster::RolloutStrategy, schema};
     category = "drover",
     derive = "PartialEq",
     derive = "Default",
-    validation = Rule::new("has(self.spec.manifestWorkTemplate) && has(self.spec.manifestWorkTemplate.workload) && has(self.spec.manifestWorkTemplate.workload.manifests) && size(self.spec.manifestWorkTemplate.workload.manifests) > 0")
-        .message("give the works something to apply: list at least one manifest under spec.manifestWorkTemplate.workload.manifests")
-        .field_path(".spec.manifestWorkTemplate.workload.manifests"),
-    printcolumn(name = "Placement", type_ = "string", json_path = r#".status.conditions[?(@.type=="PlacementVerified")].reason"#),
-    printcolumn(name = "Rolled out", type_ = "string", json_path = r#".status.conditions[?(@.type=="PlacementRolledOut")].reason"#),
-    printcolumn(name = "Applied", type_ = "string", json_path = r#".status.conditions[?(@.type=="ManifestworkApplied")].status"#),
+    printcolumn(
+        name = "Placement",
+        type_ = "string",
+        json_path = r#".status.conditions[?(@.type=="PlacementVerified")].reason"#
+    ),
+    printcolumn(
+        name = "Rolled out",
+        type_ = "string",
+        json_path = r#".status.conditions[?(@.type=="PlacementRolledOut")].reason"#
+    ),
+    printcolumn(
+        name = "Applied",
+        type_ = "string",
+        json_path = r#".status.conditions[?(@.type=="ManifestworkApplied")].status"#
+    ),
     printcolumn(name = "Available", type_ = "integer", json_path = ".status.summary.available"),
     printcolumn(name = "Total", type_ = "integer", json_path = ".status.summary.desiredTotal"),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
+#[serde(remote = "Self")]
 #[serde(rename_all = "camelCase")]
 pub struct ManifestWorkReplicaSetSpec {
     /// The spec of the works.
@@ -44,6 +54,8 @@ pub struct ManifestWorkReplicaSetSpec {
     #[schemars(extend("default" = "Background"))]
     pub cascade_deletion_policy: CascadeDeletionPolicy,
 }
+
+may_be_missing!(ManifestWorkReplicaSetSpec);
 
 /// When a deleted set is gone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -3,39 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kube_cel::{CompiledSchema, Validator, compile_schema};
-use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::schema::{fields, versions};
-
-/// One case of `rules.yaml`; the head of that file says what its parts mean.
-#[derive(Clone, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Case {
-    rule: String,
-    by: By,
-    field: Option<String>,
-    before: Option<Value>,
-    refused: Option<Value>,
-    accepted: Value,
-    #[serde(default, rename = "keepName")]
-    #[expect(dead_code, reason = "it is for those who create the objects")]
-    keep_name: bool,
-}
-
-/// Who refuses an object.
-#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum By {
-    Cel,
-    Schema,
-    /// Nobody: OCM accepts it.
-    Ocm,
-}
-
-fn cases() -> Vec<Case> {
-    serde_saphyr::from_str(include_str!("../rules.yaml")).expect("rules.yaml holds cases")
-}
+use crate::{
+    case::{By, Case, cases},
+    schema::{fields, versions},
+};
 
 /// The rules of every CustomResourceDefinition as kube-cel understands them, by kind and version.
 struct Judge {
@@ -131,6 +104,7 @@ fn every_case_is_complete() {
             case.rule
         );
         assert_eq!(case.field.is_some(), refuses, "{} needs the field that is named, unless it is by ocm", case.rule);
+        assert!(!case.keep_name || case.before.is_none(), "{} would be created twice under one name", case.rule);
         for object in [&case.before, &case.refused, &Some(case.accepted)].into_iter().flatten() {
             assert!(object["metadata"]["name"].is_string(), "an object needs a name: {object}");
         }

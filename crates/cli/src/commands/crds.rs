@@ -9,7 +9,7 @@ use std::{
 use anyhow::Context;
 use clap::Args;
 
-/// Print the CustomResourceDefinitions that a Kubernetes hub needs, as YAML.
+/// Print the CustomResourceDefinitions of Drover's API, as YAML.
 ///
 /// Apply them with `drover crds | kubectl apply --server-side -f -`.
 #[derive(Debug, Args)]

@@ -42,7 +42,7 @@ async fn kubectl_get(world: &World) -> String {
     shown.join("\n")
 }
 
-/// A table without the values of its last column, AGE, and other times that depend on when it was printed.
+/// A table without the values of its last column, AGE, which depend on when it was printed.
 fn without_age(table: &str) -> String {
     let mut lines = table.lines();
     let header = lines.next().expect("a table has a header");

@@ -1,5 +1,5 @@
-//! The test environment is a Kubernetes that scenarios can rely on: it collects garbage, empties namespaces and signs
-//! certificates.
+//! The test environment is a Kubernetes that scenarios can rely on: it collects garbage and empties namespaces. That it
+//! signs certificates is shown by the agents in `parts`.
 
 use drover_api::addon::{ClusterManagementAddOn, ManagedClusterAddOn};
 use drover_testkit::{

@@ -3,6 +3,8 @@
 //! They are one program, so that those that can share a server do.
 
 mod both_versions;
+#[path = "../../../api/tests/api/case.rs"]
+mod case;
 mod crds;
 mod documents;
 mod environment;

@@ -3,6 +3,7 @@
 
 use drover_api::{
     addon::{ConfigReference, ManagedClusterAddOn},
+    names::{ADDON_NAME_LABEL, CONFIG_SPEC_HASH_ANNOTATION},
     work::ManifestWork,
 };
 use k8s_openapi::api::rbac::v1::Subject;
@@ -17,9 +18,6 @@ use crate::{
     World,
     objects::{self, Described},
 };
-
-const CONFIG_SPEC_HASH: &str = "open-cluster-management.io/config-spec-hash";
-const ADDON_NAME: &str = "open-cluster-management.io/addon-name";
 
 /// A manager that acts as the service account `<add-on>-manager`.
 pub struct AddOnManager {
@@ -64,8 +62,8 @@ impl AddOnManager {
         let addon = addons.get(&self.addon).await.expect("the add-on is there");
         let name = format!("addon-{}-deploy-0", self.addon);
         let work = objects::work(cluster, &name, manifests)
-            .labelled(ADDON_NAME, &self.addon)
-            .annotated(CONFIG_SPEC_HASH, &given_configs(&addon).to_string());
+            .labelled(ADDON_NAME_LABEL, &self.addon)
+            .annotated(CONFIG_SPEC_HASH_ANNOTATION, &given_configs(&addon).to_string());
         let works = Api::<ManifestWork>::namespaced(self.client(), cluster);
         let work = works.create(&PostParams::default(), &work).await.expect("a manager makes works");
         let applied =

@@ -2,9 +2,10 @@
 
 use drover_api::{
     cluster::ManagedCluster,
+    names::CLUSTER_LEASE,
     work::{ManifestResourceMeta, ManifestResourceStatus, ManifestStatus, ManifestWork, ManifestWorkStatus},
 };
-use futures_util::{StreamExt, TryStreamExt};
+use futures_util::StreamExt;
 use k8s_openapi::{
     api::{
         coordination::v1::{Lease, LeaseSpec},
@@ -23,8 +24,6 @@ use tokio::task::JoinHandle;
 
 use super::{conditions::holds, identity};
 use crate::{World, objects};
-
-const LEASE: &str = "managed-cluster-lease";
 
 /// An agent that acts as `system:open-cluster-management:<cluster>:<agent>`, with the permissions that OCM's hub
 /// gives an agent: its own cluster, and what is in its cluster's namespace.
@@ -65,7 +64,10 @@ impl Agent {
         let leases = Api::<Lease>::namespaced(self.client(), &self.cluster);
         let spec = LeaseSpec { renew_time: Some(MicroTime(Timestamp::now())), ..LeaseSpec::default() };
         let patch = json!({ "spec": spec });
-        leases.patch(LEASE, &PatchParams::default(), &Patch::Merge(patch)).await.expect("the lease can be renewed")
+        leases
+            .patch(CLUSTER_LEASE, &PatchParams::default(), &Patch::Merge(patch))
+            .await
+            .expect("the lease can be renewed")
     }
 
     /// From now on, reports every work as applied and available as soon as it sees it.
@@ -75,8 +77,11 @@ impl Agent {
         tokio::spawn(async move {
             let mut seen =
                 watcher(works.clone(), watcher::Config::default()).default_backoff().applied_objects().boxed();
-            while let Some(work) = seen.try_next().await.unwrap_or_default() {
-                if !is_reported(&work) {
+            while let Some(work) = seen.next().await {
+                // A watch that breaks is begun again.
+                if let Ok(work) = work
+                    && !is_reported(&work)
+                {
                     report(&works, &work).await;
                 }
             }
@@ -122,8 +127,10 @@ async fn permit(world: &World, cluster: &str, group: &str) {
         identity::rule("", &["events"], &["create", "patch"]),
     ];
     identity::allow_in(world, cluster, agents(), &name, rules).await;
-    let lease =
-        Lease { metadata: kube::api::ObjectMeta { name: Some(LEASE.to_owned()), ..Default::default() }, spec: None };
+    let lease = Lease {
+        metadata: kube::api::ObjectMeta { name: Some(CLUSTER_LEASE.to_owned()), ..Default::default() },
+        spec: None,
+    };
     let leases = Api::<Lease>::namespaced(world.client(), cluster);
     leases.create(&PostParams::default(), &lease).await.expect("a lease can be made");
 }
