@@ -120,6 +120,17 @@ pub(crate) fn label_selector(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
+/// A label selector of a kind that is ours alone, and may be stricter than Kubernetes' schemas are.
+pub(crate) fn strict_label_selector(generator: &mut SchemaGenerator) -> Schema {
+    let mut schema = label_selector(generator);
+    let requirements = strict_requirements(generator).to_value();
+    schema
+        .pointer_mut("/properties")
+        .and_then(Value::as_object_mut)
+        .map(|properties| properties.insert("matchExpressions".into(), requirements));
+    schema
+}
+
 /// The requirements of a selector over claims, which OCM keeps in a list that is not marked as atomic.
 pub(crate) fn claim_requirements(_: &mut SchemaGenerator) -> Schema {
     let mut schema = selector_requirements();

@@ -112,7 +112,7 @@ pub struct ConfigMeta {
     ),
     (
         "self.type == 'ClusterLabelSelector' || !has(self.labelSelector)",
-        "labelSelector belongs to type ClusterLabelSelector: change the type, or remove labelSelector"
+        "labelSelector belongs to type ClusterLabelSelector: set that type, or remove labelSelector"
     ),
     (
         "self.type != 'ClusterLabelSelector' || has(self.labelSelector)",
@@ -120,15 +120,15 @@ pub struct ConfigMeta {
     ),
 ])))]
 pub struct InstallStrategy {
-    /// Whether clusters are chosen by hand, by placements, or by their labels.
+    /// Whether clusters are chosen by hand, by placements, or by their labels; Manual where it is not set.
     #[serde(rename = "type", default)]
     #[schemars(extend("default" = "Manual"))]
     pub kind: InstallStrategyType,
-    /// The labels of the clusters that get the add-on, for the type ClusterLabelSelector.
+    /// The labels of the clusters that get the add-on, for the type ClusterLabelSelector. An empty selector chooses all clusters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "schema::label_selector")]
+    #[schemars(schema_with = "schema::strict_label_selector")]
     pub label_selector: Option<LabelSelector>,
-    /// The placements whose clusters get the add-on, for the type Placements. A cluster that several of them
+    /// The placements whose clusters get the add-on; they count for the type Placements only. A cluster that several of them
     /// select follows the last, unless it is a canary.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = MAX_PLACEMENTS), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["namespace", "name"]))]

@@ -16,11 +16,11 @@ use crate::{
 #[schemars(extend("x-kubernetes-validations" = rules([
     (
         "!has(self.rollingUpdate) || self.type == 'RollingUpdate'",
-        "rollingUpdate belongs to type RollingUpdate: change the type, or remove rollingUpdate"
+        "rollingUpdate belongs to type RollingUpdate: set that type, or remove rollingUpdate"
     ),
     (
         "!has(self.rollingUpdateWithCanary) || self.type == 'RollingUpdateWithCanary'",
-        "rollingUpdateWithCanary belongs to type RollingUpdateWithCanary: change the type, or remove rollingUpdateWithCanary"
+        "rollingUpdateWithCanary belongs to type RollingUpdateWithCanary: set that type, or remove rollingUpdateWithCanary"
     ),
     (
         "self.type != 'RollingUpdateWithCanary' || has(self.rollingUpdateWithCanary)",
@@ -32,7 +32,7 @@ use crate::{
     ),
 ])))]
 pub struct AddOnRolloutStrategy {
-    /// Which strategy it is.
+    /// Which strategy it is; All where it is not set.
     #[serde(rename = "type", default)]
     #[schemars(extend("default" = "All"))]
     pub kind: AddOnRolloutType,
@@ -75,7 +75,8 @@ pub enum AddOnRolloutType {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RollingUpdate {
-    /// How many clusters may be on their way at one time: a number, or a percentage of the placement's clusters, rounded up.
+    /// How many clusters may be on their way at one time: a number such as 5, or a percentage of the placement's clusters
+    /// such as 25%, rounded up. 25% where it is not set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "25%"))]
     pub max_concurrently_updating: Option<WindowSize>,

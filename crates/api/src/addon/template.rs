@@ -104,6 +104,10 @@ pub struct KubeClientRegistrationSpec {
         "currentCluster belongs to type CurrentCluster and singleNamespace to type SingleNamespace: change the type, or remove the other"
     ),
     (
+        "!has(self.roleRef) || self.roleRef.kind in ['Role', 'ClusterRole']",
+        "a role is of the kind Role or ClusterRole: change roleRef.kind"
+    ),
+    (
         "!has(self.roleRef) || !(has(self.currentCluster) || (has(self.singleNamespace) && has(self.singleNamespace.roleRef)))",
         "the role is named twice: keep either roleRef or the one in currentCluster or singleNamespace"
     ),
@@ -112,7 +116,7 @@ pub struct HubPermission {
     /// Where the agent has the permission.
     #[serde(rename = "type")]
     pub kind: HubPermissionType,
-    /// The role. It may stand in currentCluster or singleNamespace instead.
+    /// The role. It may instead be named by currentCluster.clusterRoleName or singleNamespace.roleRef.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role_ref: Option<RoleRef>,
     /// The role in the cluster's namespace, for the type CurrentCluster.

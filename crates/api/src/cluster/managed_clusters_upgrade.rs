@@ -43,7 +43,7 @@ use crate::{
     ),
 ])))]
 pub struct ManagedClustersUpgradeSpec {
-    /// Placements whose clusters are upgraded.
+    /// The placements whose clusters are upgraded, as a list.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = schema::MAX_PLACEMENTS), extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["namespace", "name"]))]
     pub placement: Vec<PlacementRef>,
@@ -72,12 +72,13 @@ pub struct ManagedClustersUpgradeSpec {
 #[schemars(extend("x-kubernetes-validations" = rules([
     (
         "(has(self.clusterSets) && size(self.clusterSets) > 0) || (has(self.matchLabels) && size(self.matchLabels) > 0) || (has(self.matchExpressions) && size(self.matchExpressions) > 0)",
-        "an empty selector selects nothing: set clusterSets, matchLabels or matchExpressions"
+        "an empty selector is not allowed here: set clusterSets, matchLabels or matchExpressions"
     ),
 ])))]
 pub struct UpgradeClusterSelector {
     /// The sets that clusters are taken from. Without it, all sets that the namespace is bound to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(inner(length(min = 1)))]
     pub cluster_sets: Vec<String>,
     /// Labels that a cluster has to have with exactly these values. For a cluster without a label `name`, that key
     /// stands for the cluster's own name.
@@ -94,11 +95,11 @@ pub struct UpgradeClusterSelector {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(extend("x-kubernetes-validations" = rules([
     (
-        "[has(self.channel) && self.channel != '', has(self.version) && self.version != '', has(self.upstream) && self.upstream != '', has(self.image) && self.image != ''].exists(given, given)",
-        "say what to upgrade to: set version, image, channel or upstream"
+        "[has(self.channel) && self.channel != '', has(self.version) && self.version != '', has(self.image) && self.image != ''].exists(given, given)",
+        "say what to upgrade to: set version, image or channel"
     ),
     (
-        "!has(self.version) || self.version == '' || !has(self.image) || self.image == '' || self.image.contains('@sha256:')",
+        "!has(self.version) || self.version == '' || !has(self.image) || self.image == '' || self.image.matches('@sha256:[0-9a-f]{64}$')",
         "an image beside a version must be given by its digest (name@sha256:...), so that both name the same release; or leave one of them out"
     ),
 ])))]
@@ -112,7 +113,7 @@ pub struct TargetVersion {
     #[schemars(
         length(max = 128),
         extend("x-kubernetes-validations" = rules([(
-            "self == '' || self.matches('^[0-9]+\\\\.[0-9]+\\\\.[0-9]+([-+][-+.0-9A-Za-z]+)?$')",
+            "self == '' || self.matches('^(0|[1-9][0-9]*)(\\\\.(0|[1-9][0-9]*)){2}([-+][-+.0-9A-Za-z]+)?$')",
             "write a whole version such as 4.12.0"
         )]))
     )]
@@ -168,7 +169,7 @@ pub struct UpgradeStrategy {
     /// Clusters that have to be upgraded before any other is begun.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub canary_clusters: Option<CanaryClusters>,
-    /// How many clusters may be upgraded at one time; 1 where it is not set.
+    /// How many clusters may be upgraded at one time: a number, not a percentage; 1 where it is not set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-kubernetes-validations" = rules([("self >= 1", "let at least 1 cluster be upgraded at a time")])))]
     pub max_concurrency: Option<i32>,

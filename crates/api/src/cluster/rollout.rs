@@ -9,7 +9,7 @@ use crate::grammar::{CountOrPercentage, Deadline, GoDuration, Lenient};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RolloutStrategy {
-    /// Which strategy it is.
+    /// Which strategy it is; All where it is not set.
     #[serde(rename = "type", default)]
     #[schemars(extend("default" = "All"))]
     pub kind: RolloutType,
@@ -40,15 +40,16 @@ pub enum RolloutType {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RolloutLimits {
-    /// How long a cluster has to stay well before it counts as done.
+    /// How long a cluster has to stay well before it counts as done, such as 10m; not at all where it is not set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "0"))]
     pub min_success_time: Option<Lenient<GoDuration>>,
-    /// How long a cluster may take before it counts as failed, or None for no limit.
+    /// How long a cluster may take before it counts as failed, such as 1h30m, or None for no limit; None where it is not set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "None"))]
     pub progress_deadline: Option<Lenient<Deadline>>,
-    /// How many clusters may fail before no further ones are started: a number or a percentage.
+    /// How many clusters may fail before no further ones are started: a number such as 5, or a percentage such as 10%; 0
+    /// where it is not set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = 0))]
     pub max_failures: Option<CountOrPercentage>,
@@ -92,7 +93,7 @@ pub struct RolloutProgressive {
     /// Groups that have to be done, one after the other and without a failure, before any other cluster is started.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mandatory_decision_groups: Vec<MandatoryDecisionGroup>,
-    /// How many clusters may be on their way at one time: a number or a percentage. Without it,
+    /// How many clusters may be on their way at one time: a number such as 5, or a percentage such as 25%. Without it,
     /// the placement's clustersPerDecisionGroup decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_concurrency: Option<CountOrPercentage>,

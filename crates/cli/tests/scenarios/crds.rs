@@ -64,8 +64,8 @@ fn printed_crds() -> Vec<u8> {
 
 #[test]
 fn the_folder_deploy_crds_is_what_the_types_make() {
-    let fresh = std::env::temp_dir().join(format!("drover-crds-{}", std::process::id()));
-    let written = Command::new(env!("CARGO_BIN_EXE_drover")).arg("crds").arg("--output-dir").arg(&fresh).output();
+    let fresh = tempfile::tempdir().expect("there is room for temporary files");
+    let written = Command::new(env!("CARGO_BIN_EXE_drover")).arg("crds").arg("--output-dir").arg(fresh.path()).output();
     assert!(written.expect("drover can be run").status.success());
     let folder = |path: &std::path::Path| {
         let entries = fs::read_dir(path).expect("the folder is there").map(|entry| entry.expect("readable").path());
@@ -73,7 +73,6 @@ fn the_folder_deploy_crds_is_what_the_types_make() {
             entries.map(|file| (file.file_name().map(ToOwned::to_owned), fs::read_to_string(file).expect("text")));
         files.collect::<std::collections::BTreeMap<_, _>>()
     };
-    let (fresh_files, stored_files) = (folder(&fresh), folder(&repository().join("deploy/crds")));
-    fs::remove_dir_all(&fresh).expect("the folder was made here");
+    let (fresh_files, stored_files) = (folder(fresh.path()), folder(&repository().join("deploy/crds")));
     assert!(fresh_files == stored_files, "run `cargo run -- crds --output-dir deploy/crds` and commit what it changes");
 }

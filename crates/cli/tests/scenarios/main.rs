@@ -5,6 +5,7 @@
 mod both_versions;
 #[path = "../../../api/tests/api/case.rs"]
 mod case;
+mod commands;
 mod crds;
 mod documents;
 mod environment;
