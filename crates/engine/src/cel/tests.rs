@@ -1,0 +1,162 @@
+use super::*;
+
+fn cluster() -> ManagedCluster {
+    serde_json::from_value(serde_json::json!({
+        "metadata": { "name": "c1", "labels": { "env": "prod", "config": "{\"tier\": 2}" } },
+        "spec": { "hubAcceptsClient": true, "leaseDurationSeconds": 60 },
+        "status": {
+            "version": { "kubernetes": "v1.31.2" },
+            "allocatable": { "cpu": "500m", "memory": "2Gi" },
+            "clusterClaims": [{ "name": "region", "value": "eu" }]
+        }
+    }))
+    .expect("a cluster")
+}
+
+fn holds(source: &str) -> bool {
+    let scores = [Score { name: "cpu".into(), value: 70 }];
+    let seen = Cluster::new(&cluster(), [("load", scores.as_slice())]);
+    Expression::compile(source).unwrap_or_else(|error| panic!("{source} {error}")).holds(&seen)
+}
+
+fn refused(source: &str) -> Invalid {
+    Expression::compile(source).expect_err(source)
+}
+
+#[test]
+fn whole_numbers_equal_literals() {
+    assert!(holds("managedCluster.spec.leaseDurationSeconds == 60"));
+    assert!(holds("managedCluster.spec.leaseDurationSeconds > 59"));
+}
+
+#[test]
+fn kubernetes_libraries_are_there() {
+    assert!(holds("semver(managedCluster.status.version.kubernetes, true).isGreaterThan(semver('1.30.0'))"));
+    assert!(holds("quantity(managedCluster.status.allocatable.memory).isGreaterThan(quantity('1Gi'))"));
+    assert!(holds("managedCluster.status.clusterClaims.exists(c, c.name == 'region' && c.value == 'eu')"));
+    assert!(holds("managedCluster.metadata.labels['env'].matches('^pr')"));
+    assert!(holds("math.greatest(1, 2) == 2 && sets.contains([1, 2], [1])"));
+}
+
+#[test]
+fn scores_are_read_by_the_name_of_their_object() {
+    assert!(holds("managedCluster.scores('load').filter(s, s.name == 'cpu').all(s, s.value == 70)"));
+    assert!(holds("managedCluster.scores('other').size() == 0"));
+    assert!(holds("managedCluster.scores('load')[0].value > 50"));
+}
+
+#[test]
+fn which_scores_are_read_is_known() {
+    let scores = |source| Expression::compile(source).expect(source).scores().clone();
+    let load = scores("managedCluster.scores('load').size() > 0");
+    assert!(load.contains("load") && !load.contains("other"));
+    assert!(!scores("true").contains("load"));
+    assert!(scores("managedCluster.scores(managedCluster.metadata.name).size() > 0").contains("anything"));
+}
+
+#[test]
+fn text_that_holds_json_can_be_read() {
+    assert!(holds("managedCluster.metadata.labels.config.parseJSON().tier == 2"));
+    assert!(!holds("managedCluster.metadata.labels.env.parseJSON().tier == 2"));
+}
+
+#[test]
+fn what_a_cluster_does_not_have_does_not_hold() {
+    assert!(!holds("managedCluster.metadata.labels.zone == 'a'"));
+    assert!(!holds("managedCluster.metadata.labels.zone != 'a'"));
+    assert!(holds("!has(managedCluster.metadata.labels.zone)"));
+    assert!(holds("managedCluster.metadata.labels.?zone.orValue('none') == 'none'"));
+    assert!(holds("managedCluster.metadata.?nothing.?zone.orValue('none') == 'none'"));
+    assert!(holds("managedCluster.metadata.labels[?'env'].orValue('none') == 'prod'"));
+}
+
+#[test]
+fn names_that_there_are_not_are_refused_when_compiled() {
+    assert_eq!(refused("cluster.metadata.name == 'a'"), Invalid::Undeclared("cluster".into()));
+    assert_eq!(refused("true || undefined"), Invalid::Undeclared("undefined".into()));
+    assert_eq!(refused("[1].exists(x, y == 1)"), Invalid::Undeclared("y".into()));
+    assert_eq!(refused("[1].exists(x, x == 1) && x == 1"), Invalid::Undeclared("x".into()));
+    assert_eq!(refused("managedCluster.frobnicate()"), Invalid::UnknownFunction("frobnicate".into()));
+    assert_eq!(refused("frobnicate(1)"), Invalid::UnknownFunction("frobnicate".into()));
+    assert_eq!(refused("library.frobnicate(1)"), Invalid::Undeclared("library".into()));
+    assert_eq!(refused("scores('load').size() > 0"), Invalid::ScoresOfWhat);
+    assert_eq!(refused("managedCluster.spec.scores('load').size() > 0"), Invalid::ScoresOfWhat);
+}
+
+#[test]
+fn what_is_no_condition_is_refused_when_compiled() {
+    for source in ["1", "'text'", "managedCluster", "[true]", "1 + 1"] {
+        assert_eq!(refused(source), Invalid::NotBoolean);
+    }
+    for source in ["", "managedCluster.", "a ==", "'", "(", "managedCluster.metadata.name = 'a'"] {
+        assert!(matches!(refused(source), Invalid::Syntax(_)), "{source}");
+    }
+    assert!(matches!(refused("Cluster{name: 'a'} == managedCluster"), Invalid::Message(_)));
+}
+
+#[test]
+fn size_and_depth_are_bounded() {
+    assert_eq!(refused(&format!("'{}' == ''", "x".repeat(MAX_LENGTH))), Invalid::TooLong);
+    assert_eq!(refused("[1].all(a, [1].all(b, [1].all(c, a + b + c == 3)))"), Invalid::TooManyLoops);
+    assert!(holds("[1].all(a, [2].all(b, a + b == 3)) && [1].all(c, c == 1)"));
+    assert!(!holds("lists.range(1000000000000).size() > 0"));
+    assert!(holds("lists.range(10).size() == 10"));
+}
+
+/// What is long in every way that the length allows neither overflows the stack nor panics.
+#[test]
+fn long_expressions_end_in_a_value_or_a_refusal() {
+    let links = (MAX_LENGTH - 100) / 2;
+    let long = [
+        format!("{}true{}", "(".repeat(links), ")".repeat(links)),
+        format!("{}true", "!".repeat(2 * links)),
+        format!("{}1 == 1", "-".repeat(2 * links)),
+        format!("1{} > 0", "+1".repeat(links)),
+        format!("managedCluster{} == 1", ".a".repeat(links)),
+        format!("managedCluster{} == 1", "[0]".repeat(links / 2)),
+        format!("{}true{}", "true?".repeat(links / 4), ":1".repeat(links / 4)),
+        format!("{}true", "true||".repeat(links / 3)),
+        format!("{} == []", "[".repeat(links)),
+        format!("{}1{} == []", "[".repeat(links), "]".repeat(links)),
+        format!("'a'{} == ''", ".trim()".repeat(links / 4)),
+    ];
+    for source in long {
+        if let Ok(expression) = Expression::compile(&source) {
+            assert!(!expression.holds(&Cluster::new(&cluster(), [])) || source.contains("||"), "{source}");
+        }
+    }
+}
+
+/// The deepest expressions that are let through, on a stack as small as a thread of the hub has.
+#[test]
+fn what_is_let_through_can_be_evaluated() {
+    let sum = |links: usize| format!("1{} > 0", " + 1".repeat(links));
+    assert!(holds(&sum(MAX_DEPTH - 2)));
+    assert_eq!(refused(&sum(MAX_DEPTH - 1)), Invalid::TooDeep);
+    assert!(holds(&format!("{}true{}", "(".repeat(MAX_DEPTH - 1), ")".repeat(MAX_DEPTH - 1))));
+    assert!(holds(&format!("'a'{} == 'a'", ".trim()".repeat(MAX_DEPTH - 2))));
+    assert!(holds(&format!("[1].all(a, [2].all(b, 1{} > 0))", " + a * b".repeat(MAX_DEPTH - 20))));
+    assert!(holds(&format!("{}true", "true || ".repeat(200))));
+}
+
+#[test]
+fn arithmetic_at_its_limits_does_not_hold() {
+    for source in [
+        "9223372036854775807 + 1 > 0",
+        "-9223372036854775808 - 1 < 0",
+        "1 / 0 == 0",
+        "1 % 0 == 0",
+        "-(-9223372036854775807 - 1) > 0",
+        "(-9223372036854775807 - 1) / -1 > 0",
+        "(-9223372036854775807 - 1) % -1 > 0",
+        "9223372036854775807 * 2 > 0",
+        "[1][-1] == 1",
+        "[1][9] == 1",
+        "'ä'.substring(1, 0) == ''",
+        "timestamp('nonsense') > timestamp('2020-01-01T00:00:00Z')",
+        "int(1e300) > 0",
+        "uint(-1) > 0u",
+    ] {
+        assert!(!holds(source), "{source}");
+    }
+}

@@ -1,0 +1,62 @@
+//! Conditions, brought up to date.
+
+use k8s_openapi::{
+    apimachinery::pkg::apis::meta::v1::{Condition, Time},
+    jiff::Timestamp,
+};
+
+/// What a condition is to say.
+#[derive(Clone, Copy, Debug)]
+pub struct Says<'a> {
+    /// The type of the condition.
+    pub type_: &'a str,
+    /// Whether it holds.
+    pub holds: bool,
+    /// One word for programs.
+    pub reason: &'a str,
+    /// A sentence for people.
+    pub message: &'a str,
+    /// The generation of the object that it was found for.
+    pub generation: Option<i64>,
+}
+
+/// The conditions that are there, with one brought up to date. Its time moves with its status.
+#[must_use]
+pub fn with(mut conditions: Vec<Condition>, says: Says<'_>, now: Timestamp) -> Vec<Condition> {
+    let status = if says.holds { "True" } else { "False" };
+    let old = conditions.iter().position(|condition| condition.type_ == says.type_);
+    let since = old.map(|index| &conditions[index]).filter(|old| old.status == status);
+    let condition = Condition {
+        type_: says.type_.to_owned(),
+        status: status.to_owned(),
+        reason: says.reason.to_owned(),
+        message: says.message.to_owned(),
+        last_transition_time: since.map_or(Time(now), |old| old.last_transition_time.clone()),
+        observed_generation: says.generation,
+    };
+    match old {
+        Some(index) => conditions[index] = condition,
+        None => conditions.push(condition),
+    }
+    conditions
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn says(holds: bool, reason: &str) -> Says<'_> {
+        Says { type_: "Bound", holds, reason, message: "", generation: Some(2) }
+    }
+
+    #[test]
+    fn the_time_moves_with_the_status_and_with_nothing_else() {
+        let first = Timestamp::UNIX_EPOCH;
+        let later = Timestamp::from_second(60).expect("a valid time");
+        let conditions = with(Vec::new(), says(true, "First"), first);
+        let conditions = with(conditions, says(true, "Second"), later);
+        assert_eq!((conditions[0].reason.as_str(), conditions[0].last_transition_time.0), ("Second", first));
+        let conditions = with(conditions, says(false, "Third"), later);
+        assert_eq!((conditions.len(), conditions[0].last_transition_time.0), (1, later));
+    }
+}

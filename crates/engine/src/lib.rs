@@ -1,0 +1,8 @@
+//! What Drover decides: functions from facts and a time to a plan.
+//!
+//! Nothing here reads a clock, talks to a server, waits or rolls dice. The hub, the simulator, `drover explain` and
+//! the property tests all call the same functions, so what one of them says of a fleet is what the others would do.
+
+pub mod cel;
+pub mod condition;
+pub mod placement;

@@ -1,0 +1,8 @@
+//! What the engine promises, by rule and by property.
+
+mod dependencies;
+mod faulty;
+mod fleet;
+mod properties;
+mod rules;
+mod sets;
