@@ -1,0 +1,237 @@
+//! What is counted and measured, for `/metrics`.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use prometheus_client::{
+    encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder, text},
+    metrics::{
+        counter::Counter,
+        family::Family,
+        gauge::Gauge,
+        histogram::{Histogram, exponential_buckets},
+    },
+    registry::{Registry, Unit},
+};
+
+/// All of the process's metrics. Clones count into the same.
+#[derive(Clone)]
+pub struct Metrics(Arc<Inner>);
+
+struct Inner {
+    registry: Registry,
+    queue_depth: Family<ByController, Gauge>,
+    durations: Family<ByController, Histogram, fn() -> Histogram>,
+    results: Family<ByResult, Counter>,
+    writes: Family<ByVerb, Counter>,
+    watch_restarts: Family<ByKind, Counter>,
+    leader: Gauge,
+}
+
+/// How the work on a key ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// As planned.
+    Ok,
+    /// Somebody else changed the object first.
+    Conflict,
+    /// With an error.
+    Error,
+    /// With a panic that was caught.
+    Panic,
+}
+
+impl Outcome {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Conflict => "conflict",
+            Self::Error => "error",
+            Self::Panic => "panic",
+        }
+    }
+}
+
+/// How an object is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Verb {
+    /// It is made.
+    Create,
+    /// It is replaced.
+    Update,
+    /// Parts of it are changed.
+    Patch,
+    /// It is removed.
+    Delete,
+}
+
+impl Verb {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Update => "update",
+            Self::Patch => "patch",
+            Self::Delete => "delete",
+        }
+    }
+}
+
+impl Metrics {
+    /// Metrics that start at zero.
+    #[must_use]
+    pub fn new() -> Self {
+        let mut registry = Registry::with_prefix("drover");
+        let queue_depth = Family::default();
+        registry.register("queue_depth", "Keys that wait for their turn", queue_depth.clone());
+        let durations = Family::new_with_constructor(histogram as fn() -> Histogram);
+        let help = "How long the work on a key took";
+        registry.register_with_unit("reconcile_duration", help, Unit::Seconds, durations.clone());
+        let results = Family::default();
+        registry.register("reconciles", "How the work on keys ended", results.clone());
+        let writes = Family::default();
+        registry.register("writes", "Writes that the API server accepted", writes.clone());
+        let watch_restarts = Family::default();
+        registry.register("watch_restarts", "Watches that ended and were begun again", watch_restarts.clone());
+        let leader = Gauge::default();
+        registry.register("leader", "1 if this process leads, else 0", leader.clone());
+        Self(Arc::new(Inner { registry, queue_depth, durations, results, writes, watch_restarts, leader }))
+    }
+
+    /// So many keys wait for that controller.
+    pub fn queued(&self, controller: &str, keys: usize) {
+        let depth = i64::try_from(keys).unwrap_or(i64::MAX);
+        self.0.queue_depth.get_or_create(&ByController::new(controller)).set(depth);
+    }
+
+    /// That controller has worked on a key.
+    pub fn reconciled(&self, controller: &str, outcome: Outcome, duration: Duration) {
+        self.0.durations.get_or_create(&ByController::new(controller)).observe(duration.as_secs_f64());
+        self.0.results.get_or_create(&ByResult { controller: controller.to_owned(), result: outcome }).inc();
+    }
+
+    /// An object of that kind was written.
+    pub fn wrote(&self, kind: &str, verb: Verb) {
+        self.0.writes.get_or_create(&ByVerb { kind: kind.to_owned(), verb }).inc();
+    }
+
+    /// The watch of that kind ended, and is begun again.
+    pub fn watch_restarted(&self, kind: &str) {
+        self.0.watch_restarts.get_or_create(&ByKind { kind: kind.to_owned() }).inc();
+    }
+
+    /// Whether this process leads.
+    pub fn leading(&self, leads: bool) {
+        self.0.leader.set(leads.into());
+    }
+
+    /// All of it, in the text format of OpenMetrics.
+    #[must_use]
+    pub fn encode(&self) -> String {
+        let mut text = String::new();
+        // Only a writer can fail, and a String does not.
+        let _ = text::encode(&mut text, &self.0.registry);
+        text
+    }
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Metrics").finish_non_exhaustive()
+    }
+}
+
+/// From half a millisecond, which a key without anything to do takes, to half a minute.
+fn histogram() -> Histogram {
+    Histogram::new(exponential_buckets(0.0005, 3.0, 11))
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByController {
+    controller: String,
+}
+
+impl ByController {
+    fn new(controller: &str) -> Self {
+        Self { controller: controller.to_owned() }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByResult {
+    controller: String,
+    result: Outcome,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByKind {
+    kind: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByVerb {
+    kind: String,
+    verb: Verb,
+}
+
+impl EncodeLabelValue for Outcome {
+    fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> fmt::Result {
+        self.as_str().encode(encoder)
+    }
+}
+
+impl EncodeLabelValue for Verb {
+    fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> fmt::Result {
+        self.as_str().encode(encoder)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn assert_has(text: &str, line: &str) {
+        assert!(text.lines().any(|found| found == line), "no line {line:?} in\n{text}");
+    }
+
+    #[test]
+    fn what_is_counted_is_told() {
+        let metrics = Metrics::new();
+        metrics.clone().queued("placement", 7);
+        metrics.reconciled("placement", Outcome::Ok, Duration::from_millis(1));
+        metrics.reconciled("placement", Outcome::Panic, Duration::from_millis(1));
+        metrics.wrote("Placement", Verb::Patch);
+        metrics.wrote("Placement", Verb::Patch);
+        metrics.watch_restarted("ManagedCluster");
+        metrics.leading(true);
+        let text = metrics.encode();
+        assert_has(&text, r#"drover_queue_depth{controller="placement"} 7"#);
+        assert_has(&text, r#"drover_reconcile_duration_seconds_bucket{le="0.0005",controller="placement"} 0"#);
+        assert_has(&text, r#"drover_reconcile_duration_seconds_count{controller="placement"} 2"#);
+        assert_has(&text, r#"drover_reconciles_total{controller="placement",result="ok"} 1"#);
+        assert_has(&text, r#"drover_reconciles_total{controller="placement",result="panic"} 1"#);
+        assert_has(&text, r#"drover_writes_total{kind="Placement",verb="patch"} 2"#);
+        assert_has(&text, r#"drover_watch_restarts_total{kind="ManagedCluster"} 1"#);
+        assert_has(&text, "drover_leader 1");
+        assert!(text.ends_with("# EOF\n"));
+    }
+
+    #[test]
+    fn every_value_of_a_label_has_its_own_name() {
+        let metrics = Metrics::new();
+        for verb in [Verb::Create, Verb::Update, Verb::Patch, Verb::Delete] {
+            metrics.wrote("Lease", verb);
+            let name = format!("{verb:?}").to_lowercase();
+            assert_has(&metrics.encode(), &format!(r#"drover_writes_total{{kind="Lease",verb="{name}"}} 1"#));
+        }
+        for outcome in [Outcome::Ok, Outcome::Conflict, Outcome::Error, Outcome::Panic] {
+            metrics.reconciled("set", outcome, Duration::ZERO);
+            let name = format!("{outcome:?}").to_lowercase();
+            assert_has(&metrics.encode(), &format!(r#"drover_reconciles_total{{controller="set",result="{name}"}} 1"#));
+        }
+    }
+}

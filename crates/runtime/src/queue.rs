@@ -1,0 +1,294 @@
+//! Keys that need attention: each once, however often it was marked.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use k8s_openapi::jiff::Timestamp;
+use tokio::sync::Notify;
+
+use crate::clock::{Clock, after};
+
+/// How long a key rests after its first failure; it doubles with each further one.
+const FIRST_REST: Duration = Duration::from_millis(50);
+/// How long a key rests at most.
+const LONGEST_REST: Duration = Duration::from_mins(1);
+
+/// A queue of keys. A key is handed to one taker at a time; if it is marked meanwhile it comes again afterwards.
+#[derive(Debug)]
+pub struct Queue<T: Ord> {
+    clock: Clock,
+    state: Mutex<State<T>>,
+    /// Told whenever a key may have become ready.
+    changed: Notify,
+}
+
+#[derive(Debug)]
+struct State<T: Ord> {
+    /// What can be taken, in the order in which it was marked.
+    ready: VecDeque<T>,
+    /// The same, to find out whether a key is in it.
+    is_ready: BTreeSet<T>,
+    /// What was taken and is not done.
+    taken: BTreeSet<T>,
+    /// What was marked while it was taken.
+    again: BTreeSet<T>,
+    /// When keys want attention although nothing has marked them.
+    wake: BTreeSet<(Timestamp, T)>,
+    wake_of: BTreeMap<T, Timestamp>,
+    /// How often a key has failed in a row.
+    failures: BTreeMap<T, u32>,
+}
+
+/// What became of a key that was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Done {
+    /// All went well. It wants attention again at that time, if at any.
+    Well(Option<Timestamp>),
+    /// It failed, and rests for a while, the longer the more often in a row.
+    Failed,
+}
+
+impl<T: Ord + Clone> Queue<T> {
+    /// A queue without keys.
+    #[must_use]
+    pub fn new(clock: Clock) -> Self {
+        let state = State {
+            ready: VecDeque::new(),
+            is_ready: BTreeSet::new(),
+            taken: BTreeSet::new(),
+            again: BTreeSet::new(),
+            wake: BTreeSet::new(),
+            wake_of: BTreeMap::new(),
+            failures: BTreeMap::new(),
+        };
+        Self { clock, state: Mutex::new(state), changed: Notify::new() }
+    }
+
+    /// Marks a key as needing attention.
+    pub fn mark(&self, key: T) {
+        self.state().mark(key);
+        self.changed.notify_one();
+    }
+
+    /// How many keys are ready to be taken.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        self.state().ready.len()
+    }
+
+    /// Takes the next key, once there is one.
+    pub async fn take(&self) -> T {
+        loop {
+            let next_wake = {
+                let mut state = self.state();
+                state.wake_up(self.clock.now());
+                if let Some(key) = state.take() {
+                    // There may be another key for another taker: a notification wakes only one.
+                    if !state.ready.is_empty() {
+                        self.changed.notify_one();
+                    }
+                    return key;
+                }
+                state.wake.first().map_or(Timestamp::MAX, |(time, _)| *time)
+            };
+            tokio::select! {
+                () = self.changed.notified() => {}
+                () = self.clock.sleep_until(next_wake) => {}
+            }
+        }
+    }
+
+    /// Gives a key back that was taken.
+    pub fn done(&self, key: &T, done: Done) {
+        let now = self.clock.now();
+        self.state().done(key, done, now);
+        self.changed.notify_one();
+    }
+
+    fn state(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T: Ord + Clone> State<T> {
+    fn mark(&mut self, key: T) {
+        if self.taken.contains(&key) {
+            self.again.insert(key);
+        } else if self.is_ready.insert(key.clone()) {
+            self.ready.push_back(key);
+        }
+    }
+
+    fn wake_up(&mut self, now: Timestamp) {
+        while self.wake.first().is_some_and(|(time, _)| *time <= now) {
+            if let Some((_, key)) = self.wake.pop_first() {
+                self.wake_of.remove(&key);
+                self.mark(key);
+            }
+        }
+    }
+
+    fn take(&mut self) -> Option<T> {
+        let key = self.ready.pop_front()?;
+        self.is_ready.remove(&key);
+        self.taken.insert(key.clone());
+        Some(key)
+    }
+
+    fn done(&mut self, key: &T, done: Done, now: Timestamp) {
+        self.taken.remove(key);
+        let wake = match done {
+            Done::Well(wake) => {
+                self.failures.remove(key);
+                wake
+            }
+            Done::Failed => Some(after(now, self.rest(key))),
+        };
+        self.set_wake(key, wake);
+        // A key that rests after a failure is not hurried by a mark: what failed would fail again.
+        if self.again.remove(key) && done != Done::Failed {
+            self.mark(key.clone());
+        }
+    }
+
+    fn rest(&mut self, key: &T) -> Duration {
+        let failures = self.failures.entry(key.clone()).or_insert(0);
+        let rest = FIRST_REST.saturating_mul(1 << (*failures).min(16)).min(LONGEST_REST);
+        *failures += 1;
+        rest
+    }
+
+    fn set_wake(&mut self, key: &T, wake: Option<Timestamp>) {
+        if let Some(former) = self.wake_of.remove(key) {
+            self.wake.remove(&(former, key.clone()));
+        }
+        if let Some(time) = wake {
+            self.wake.insert((time, key.clone()));
+            self.wake_of.insert(key.clone(), time);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+    use crate::clock::ManualClock;
+
+    fn queue() -> (ManualClock, Queue<&'static str>) {
+        let clock = ManualClock::at(Timestamp::UNIX_EPOCH);
+        let queue = Queue::new(clock.clock());
+        (clock, queue)
+    }
+
+    fn taken(queue: &Queue<&'static str>) -> Option<&'static str> {
+        queue.take().now_or_never()
+    }
+
+    #[test]
+    fn a_key_that_is_marked_twice_comes_once() {
+        let (_, queue) = queue();
+        queue.mark("a");
+        queue.mark("b");
+        queue.mark("a");
+        assert_eq!((taken(&queue), taken(&queue), taken(&queue)), (Some("a"), Some("b"), None));
+    }
+
+    #[test]
+    fn a_key_that_is_marked_while_taken_comes_again_when_it_is_done() {
+        let (_, queue) = queue();
+        queue.mark("a");
+        assert_eq!(taken(&queue), Some("a"));
+        queue.mark("a");
+        assert_eq!(taken(&queue), None, "a key has one taker at a time");
+        queue.done(&"a", Done::Well(None));
+        assert_eq!(taken(&queue), Some("a"));
+    }
+
+    #[test]
+    fn a_key_wakes_at_its_time_without_a_mark() {
+        let (clock, queue) = queue();
+        queue.mark("a");
+        taken(&queue);
+        queue.done(&"a", Done::Well(Some(after(Timestamp::UNIX_EPOCH, Duration::from_hours(2)))));
+        clock.advance(Duration::from_hours(1));
+        assert_eq!(taken(&queue), None);
+        clock.advance(Duration::from_hours(1));
+        assert_eq!(taken(&queue), Some("a"));
+    }
+
+    #[test]
+    fn a_later_wake_up_replaces_the_former() {
+        let (clock, queue) = queue();
+        for hours in [1, 3] {
+            queue.mark("a");
+            taken(&queue);
+            queue.done(&"a", Done::Well(Some(after(Timestamp::UNIX_EPOCH, Duration::from_hours(hours)))));
+        }
+        clock.advance(Duration::from_hours(2));
+        assert_eq!(taken(&queue), None);
+        clock.advance(Duration::from_hours(1));
+        assert_eq!(taken(&queue), Some("a"));
+    }
+
+    #[test]
+    fn failures_make_a_key_rest_longer_each_time_until_it_succeeds() {
+        let (clock, queue) = queue();
+        queue.mark("a");
+        for failures in 0..4 {
+            assert_eq!(taken(&queue), Some("a"));
+            queue.done(&"a", Done::Failed);
+            let almost = FIRST_REST.mul_f64(0.9) * (1 << failures);
+            clock.advance(almost);
+            assert_eq!(taken(&queue), None, "after {failures} failures");
+            clock.advance(almost);
+        }
+        taken(&queue);
+        queue.done(&"a", Done::Well(None));
+        queue.mark("a");
+        taken(&queue);
+        queue.done(&"a", Done::Failed);
+        clock.advance(FIRST_REST);
+        assert_eq!(taken(&queue), Some("a"), "a success is a fresh start");
+    }
+
+    #[test]
+    fn a_mark_does_not_hurry_a_key_that_rests_after_it_failed_meanwhile() {
+        let (clock, queue) = queue();
+        queue.mark("a");
+        taken(&queue);
+        queue.mark("a");
+        queue.done(&"a", Done::Failed);
+        assert_eq!(taken(&queue), None);
+        clock.advance(FIRST_REST);
+        assert_eq!(taken(&queue), Some("a"));
+        assert_eq!(taken(&queue), None);
+    }
+
+    #[tokio::test]
+    async fn a_waiting_taker_gets_what_is_marked() {
+        let (_, queue) = queue();
+        let queue = std::sync::Arc::new(queue);
+        let takers: Vec<_> = (0..2)
+            .map(|_| {
+                tokio::spawn({
+                    let queue = queue.clone();
+                    async move { queue.take().await }
+                })
+            })
+            .collect();
+        tokio::task::yield_now().await;
+        queue.mark("a");
+        queue.mark("b");
+        let mut keys = Vec::new();
+        for taker in takers {
+            keys.push(taker.await.expect("a taker ends"));
+        }
+        keys.sort_unstable();
+        assert_eq!(keys, ["a", "b"]);
+    }
+}

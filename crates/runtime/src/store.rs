@@ -1,0 +1,239 @@
+//! The objects of one kind, as they were last seen.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::Arc,
+};
+
+use kube::{Resource, api::ObjectMeta};
+
+/// Where an object is: its namespace, if it is in one, and its name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ObjectKey {
+    /// The namespace; empty for objects that are in none.
+    pub namespace: Arc<str>,
+    /// The name.
+    pub name: Arc<str>,
+}
+
+impl ObjectKey {
+    /// An object in a namespace.
+    #[must_use]
+    pub fn namespaced(namespace: &str, name: &str) -> Self {
+        Self { namespace: namespace.into(), name: name.into() }
+    }
+
+    /// An object that is in no namespace.
+    #[must_use]
+    pub fn cluster_wide(name: &str) -> Self {
+        Self::namespaced("", name)
+    }
+
+    /// Where `object` is.
+    #[must_use]
+    pub fn of<K: Resource>(object: &K) -> Self {
+        Self::of_meta(object.meta())
+    }
+
+    /// Where the object with this metadata is.
+    #[must_use]
+    pub fn of_meta(meta: &ObjectMeta) -> Self {
+        Self::namespaced(meta.namespace.as_deref().unwrap_or_default(), meta.name.as_deref().unwrap_or_default())
+    }
+}
+
+impl fmt::Display for ObjectKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.namespace.is_empty() { f.write_str(&self.name) } else { write!(f, "{}/{}", self.namespace, self.name) }
+    }
+}
+
+/// What happened to one object: what it was and what it is now.
+#[derive(Debug)]
+pub struct Change<K> {
+    /// Which object.
+    pub key: ObjectKey,
+    /// What it was, if it was known.
+    pub old: Option<Arc<K>>,
+    /// What it is now; nothing if it is gone.
+    pub new: Option<Arc<K>>,
+}
+
+/// The objects of one kind in the order of their keys.
+///
+/// Two sources tell of an object: the watch, and the answers to our own writes. Whichever comes later in the object's
+/// history counts, so that an answer is never undone by an event that is older than it.
+#[derive(Debug)]
+pub struct Store<K> {
+    objects: BTreeMap<ObjectKey, Arc<K>>,
+    /// While everything is listed anew: what was there before, and has been seen by nobody since.
+    unseen: BTreeSet<ObjectKey>,
+}
+
+impl<K> Default for Store<K> {
+    fn default() -> Self {
+        Self { objects: BTreeMap::new(), unseen: BTreeSet::new() }
+    }
+}
+
+impl<K: Resource> Store<K> {
+    /// The object at a key.
+    #[must_use]
+    pub fn get(&self, key: &ObjectKey) -> Option<&Arc<K>> {
+        self.objects.get(key)
+    }
+
+    /// All objects, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&ObjectKey, &Arc<K>)> {
+        self.objects.iter()
+    }
+
+    /// The objects of one namespace, in order.
+    pub fn in_namespace<'a>(&'a self, namespace: &'a str) -> impl Iterator<Item = (&'a ObjectKey, &'a Arc<K>)> {
+        let first = ObjectKey::namespaced(namespace, "");
+        self.objects.range(first..).take_while(move |(key, _)| &*key.namespace == namespace)
+    }
+
+    /// Takes note of an object as it is now, unless something later is known already.
+    pub fn apply(&mut self, object: K) -> Option<Change<K>> {
+        let key = ObjectKey::of(&object);
+        self.unseen.remove(&key);
+        if self.objects.get(&key).is_some_and(|known| !is_later(object.meta(), known.meta())) {
+            return None;
+        }
+        let new = Arc::new(object);
+        let old = self.objects.insert(key.clone(), Arc::clone(&new));
+        Some(Change { key, old, new: Some(new) })
+    }
+
+    /// Takes note that an object is there, though not as what.
+    pub fn keep(&mut self, key: &ObjectKey) {
+        self.unseen.remove(key);
+    }
+
+    /// Takes note that the object that last had this metadata is gone, unless it is known to have been made again since.
+    pub fn delete(&mut self, last: &ObjectMeta) -> Option<Change<K>> {
+        let key = ObjectKey::of_meta(last);
+        self.unseen.remove(&key);
+        if self.objects.get(&key).is_some_and(|known| is_later(known.meta(), last)) {
+            return None;
+        }
+        self.remove(key)
+    }
+
+    /// All objects are about to be listed anew.
+    pub fn begin_list(&mut self) {
+        self.unseen = self.objects.keys().cloned().collect();
+    }
+
+    /// All objects have been listed: what nobody has seen since is gone.
+    pub fn end_list(&mut self) -> Vec<Change<K>> {
+        std::mem::take(&mut self.unseen).into_iter().filter_map(|key| self.remove(key)).collect()
+    }
+
+    fn remove(&mut self, key: ObjectKey) -> Option<Change<K>> {
+        let old = self.objects.remove(&key)?;
+        Some(Change { key, old: Some(old), new: None })
+    }
+}
+
+/// Whether one state of an object comes after another. Resource versions are numbers that rise; where a server does
+/// not keep to that, what was heard last counts.
+fn is_later(candidate: &ObjectMeta, known: &ObjectMeta) -> bool {
+    let revision = |meta: &ObjectMeta| meta.resource_version.as_deref().and_then(|version| version.parse::<u64>().ok());
+    match (revision(candidate), revision(known)) {
+        (Some(candidate), Some(known)) => candidate > known,
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use kube::ResourceExt;
+
+    use super::*;
+
+    fn map(name: &str, version: u64) -> ConfigMap {
+        let mut map = ConfigMap::default();
+        map.metadata.namespace = Some("ns".to_owned());
+        map.metadata.name = Some(name.to_owned());
+        map.metadata.resource_version = Some(version.to_string());
+        map
+    }
+
+    fn versions(store: &Store<ConfigMap>) -> Vec<String> {
+        store.iter().map(|(key, map)| format!("{}@{}", key.name, map.resource_version().unwrap_or_default())).collect()
+    }
+
+    #[test]
+    fn an_older_event_does_not_undo_the_answer_to_a_write() {
+        let mut store = Store::default();
+        assert!(store.apply(map("a", 5)).is_some());
+        assert!(store.apply(map("a", 4)).is_none());
+        assert!(store.apply(map("a", 5)).is_none());
+        assert_eq!(versions(&store), ["a@5"]);
+    }
+
+    #[test]
+    fn a_change_tells_what_was_and_what_is() {
+        let mut store = Store::default();
+        store.apply(map("a", 1));
+        let change = store.apply(map("a", 2)).expect("it changed");
+        let version = |map: Option<Arc<ConfigMap>>| map.and_then(|map| map.resource_version());
+        assert_eq!((version(change.old).as_deref(), version(change.new).as_deref()), (Some("1"), Some("2")));
+    }
+
+    #[test]
+    fn what_a_new_list_lacks_is_gone() {
+        let mut store = Store::default();
+        store.apply(map("kept", 1));
+        store.apply(map("gone", 2));
+        store.begin_list();
+        store.apply(map("kept", 1));
+        let gone: Vec<_> = store.end_list().into_iter().map(|change| change.key.name.to_string()).collect();
+        assert_eq!(gone, ["gone"]);
+        assert_eq!(versions(&store), ["kept@1"]);
+    }
+
+    #[test]
+    fn what_was_written_during_a_list_stays() {
+        let mut store = Store::default();
+        store.begin_list();
+        store.apply(map("written", 9));
+        assert!(store.end_list().is_empty());
+        assert_eq!(versions(&store), ["written@9"]);
+    }
+
+    #[test]
+    fn the_deletion_of_a_former_object_does_not_remove_the_one_made_since() {
+        let mut store = Store::default();
+        store.apply(map("a", 9));
+        assert!(store.delete(&map("a", 7).metadata).is_none());
+        assert!(store.delete(&map("a", 9).metadata).is_some());
+        assert_eq!(versions(&store), Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_can_not_be_read_any_more_stays_as_it_was() {
+        let mut store = Store::default();
+        store.apply(map("a", 1));
+        store.begin_list();
+        store.keep(&ObjectKey::namespaced("ns", "a"));
+        assert!(store.end_list().is_empty());
+        assert_eq!(versions(&store), ["a@1"]);
+    }
+
+    #[test]
+    fn a_namespace_is_a_range() {
+        let mut store = Store::default();
+        let mut other = map("a", 1);
+        other.metadata.namespace = Some("nt".to_owned());
+        store.apply(other);
+        store.apply(map("b", 2));
+        store.apply(map("a", 3));
+        let names: Vec<_> = store.in_namespace("ns").map(|(key, _)| key.to_string()).collect();
+        assert_eq!(names, ["ns/a", "ns/b"]);
+    }
+}

@@ -1,0 +1,249 @@
+//! Writes: only what differs, only if nobody else was faster, and what comes of it is known at once.
+
+use std::{fmt, sync::Arc};
+
+use futures_util::future::BoxFuture;
+use kube::{
+    Api, Client, Resource,
+    api::{DeleteParams, ObjectMeta, Patch, PatchParams, PostParams, Preconditions},
+    core::{ClusterResourceScope, NamespaceResourceScope},
+};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Map, Value, json};
+
+use crate::{
+    fleet::{Shared, Tracks},
+    metrics::{Metrics, Verb},
+    store::ObjectKey,
+};
+
+/// A kind that can be written.
+pub trait Kind:
+    Resource<DynamicType = (), Scope: Place<Self>>
+    + Clone
+    + fmt::Debug
+    + Serialize
+    + DeserializeOwned
+    + Send
+    + Sync
+    + 'static
+{
+}
+
+impl<K> Kind for K where
+    K: Resource<DynamicType = (), Scope: Place<K>>
+        + Clone
+        + fmt::Debug
+        + Serialize
+        + DeserializeOwned
+        + Send
+        + Sync
+        + 'static
+{
+}
+
+/// Where the objects of a kind are.
+pub trait Place<K> {
+    /// The objects of the kind, in that namespace if the kind has namespaces.
+    fn api(client: Client, namespace: &str) -> Api<K>;
+}
+
+impl<K: Resource<DynamicType = (), Scope = Self>> Place<K> for NamespaceResourceScope {
+    fn api(client: Client, namespace: &str) -> Api<K> {
+        Api::namespaced(client, namespace)
+    }
+}
+
+impl<K: Resource<DynamicType = (), Scope = Self>> Place<K> for ClusterResourceScope {
+    fn api(client: Client, _: &str) -> Api<K> {
+        Api::all(client)
+    }
+}
+
+/// Something to be written. It is decided on with the fleet in view, and carried out without it.
+pub struct Write<F> {
+    kind: String,
+    verb: Verb,
+    key: ObjectKey,
+    send: Box<Call<F>>,
+}
+
+/// How a write is sent: by a client, for a fleet, and in whose name.
+type Call<F> = dyn Fn(Client, Shared<F>, &'static str) -> BoxFuture<'static, Result<(), kube::Error>> + Send + Sync;
+
+impl<F> fmt::Debug for Write<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} {} {}", self.verb, self.kind, self.key)
+    }
+}
+
+impl<F: Send + Sync + 'static> Write<F> {
+    /// Makes an object.
+    pub fn create<K: Kind>(object: K) -> Self
+    where
+        F: Tracks<K>,
+    {
+        let object = Arc::new(object);
+        Self::new(Verb::Create, ObjectKey::of(&*object), move |api, manager| {
+            let object = Arc::clone(&object);
+            Box::pin(async move {
+                let params = PostParams { field_manager: Some(manager.to_owned()), ..PostParams::default() };
+                api.create(&params, &object).await.map(Some)
+            })
+        })
+    }
+
+    /// Makes the status of an object be that of `wanted`; nothing if it is already.
+    pub fn status<K: Kind>(stored: &K, wanted: &K) -> Option<Self>
+    where
+        F: Tracks<K>,
+    {
+        let patch = difference_of(stored, wanted, |field| field == "status")?;
+        Some(Self::new(Verb::Patch, ObjectKey::of(stored), move |api, manager| {
+            let (params, patch) =
+                (PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() }, patch.clone());
+            Box::pin(async move { api.patch_status(&name_in(&patch), &params, &Patch::Merge(&patch)).await.map(Some) })
+        }))
+    }
+
+    /// Makes an object be `wanted`, but for its status; nothing if it is already.
+    pub fn update<K: Kind>(stored: &K, wanted: &K) -> Option<Self>
+    where
+        F: Tracks<K>,
+    {
+        let patch = difference_of(stored, wanted, |field| field != "status")?;
+        Some(Self::new(Verb::Patch, ObjectKey::of(stored), move |api, manager| {
+            let (params, patch) =
+                (PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() }, patch.clone());
+            Box::pin(async move { api.patch(&name_in(&patch), &params, &Patch::Merge(&patch)).await.map(Some) })
+        }))
+    }
+
+    /// Deletes an object, if it is still the one that is meant and has not changed.
+    pub fn delete<K: Kind>(stored: &K) -> Self
+    where
+        F: Tracks<K>,
+    {
+        let ObjectMeta { name, uid, resource_version, .. } = stored.meta().clone();
+        let preconditions = Preconditions { uid, resource_version };
+        Self::new(Verb::Delete, ObjectKey::of(stored), move |api, _| {
+            let name = name.clone().unwrap_or_default();
+            let params = DeleteParams::default().preconditions(preconditions.clone());
+            // What is left of an object that waits for its finalizers comes by the watch.
+            Box::pin(async move { api.delete(&name, &params).await.map(|_| None) })
+        })
+    }
+
+    fn new<K: Kind>(
+        verb: Verb,
+        key: ObjectKey,
+        call: impl Fn(Api<K>, &'static str) -> BoxFuture<'static, Result<Option<K>, kube::Error>> + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Tracks<K>,
+    {
+        let namespace = Arc::clone(&key.namespace);
+        let send = move |client, fleet: Shared<F>, manager| -> BoxFuture<'static, Result<(), kube::Error>> {
+            let answer = call(<K::Scope as Place<K>>::api(client, &namespace), manager);
+            Box::pin(async move {
+                if let Some(mut object) = answer.await? {
+                    object.meta_mut().managed_fields = None;
+                    fleet.apply(object);
+                }
+                Ok(())
+            })
+        };
+        Self { kind: K::kind(&()).into_owned(), verb, key, send: Box::new(send) }
+    }
+
+    /// Carries the write out. What the server answers enters the fleet before this returns.
+    pub async fn send(
+        &self,
+        client: Client,
+        fleet: Shared<F>,
+        manager: &'static str,
+        metrics: &Metrics,
+    ) -> Result<(), kube::Error> {
+        metrics.wrote(&self.kind, self.verb);
+        (self.send)(client, fleet, manager).await
+    }
+}
+
+/// The merge patch that turns one state of an object into another, looking at some of its fields only; nothing if there
+/// is no difference. It holds for the state that was compared and no later one.
+fn difference_of<K: Kind>(stored: &K, wanted: &K, is_meant: impl Fn(&str) -> bool) -> Option<Value> {
+    let part = |object: &K| match serde_json::to_value(object) {
+        Ok(Value::Object(fields)) => fields.into_iter().filter(|(field, _)| is_meant(field)).collect(),
+        _ => Map::new(),
+    };
+    let mut patch = difference(&part(stored), &part(wanted))?;
+    let metadata = patch.entry("metadata").or_insert_with(|| json!({}));
+    if let Value::Object(metadata) = metadata {
+        let ObjectMeta { name, uid, resource_version, .. } = stored.meta().clone();
+        metadata.extend([
+            ("name".to_owned(), json!(name)),
+            ("uid".to_owned(), json!(uid)),
+            ("resourceVersion".to_owned(), json!(resource_version)),
+        ]);
+    }
+    Some(Value::Object(patch))
+}
+
+fn name_in(patch: &Value) -> String {
+    patch["metadata"]["name"].as_str().unwrap_or_default().to_owned()
+}
+
+fn difference(stored: &Map<String, Value>, wanted: &Map<String, Value>) -> Option<Map<String, Value>> {
+    let removed = stored.keys().filter(|field| !wanted.contains_key(*field)).map(|field| (field.clone(), Value::Null));
+    let changed = wanted.iter().filter_map(|(field, wanted)| {
+        let change = match (stored.get(field), wanted) {
+            (Some(stored), wanted) if stored == wanted => return None,
+            (Some(Value::Object(stored)), Value::Object(wanted)) => Value::Object(difference(stored, wanted)?),
+            (_, wanted) => wanted.clone(),
+        };
+        Some((field.clone(), change))
+    });
+    let patch: Map<_, _> = removed.chain(changed).collect();
+    (!patch.is_empty()).then_some(patch)
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::Namespace;
+
+    use super::*;
+
+    fn namespace(value: Value) -> Namespace {
+        serde_json::from_value(value).expect("a valid namespace")
+    }
+
+    #[test]
+    fn what_is_equal_is_not_written() {
+        let stored =
+            namespace(json!({ "metadata": { "name": "a", "labels": { "x": "1" } }, "status": { "phase": "Active" } }));
+        assert_eq!(difference_of(&stored, &stored.clone(), |_| true), None);
+    }
+
+    #[test]
+    fn a_patch_holds_what_differs_and_for_which_state() {
+        let stored = json!({ "metadata": { "name": "a", "uid": "u", "resourceVersion": "7", "labels": { "kept": "1", "gone": "2", "new": "3" } } });
+        let mut wanted = stored.clone();
+        wanted["metadata"]["labels"] = json!({ "kept": "1", "new": "4" });
+        let patch =
+            difference_of(&namespace(stored), &namespace(wanted), |field| field != "status").expect("they differ");
+        assert_eq!(
+            patch,
+            json!({ "metadata": { "name": "a", "uid": "u", "resourceVersion": "7", "labels": { "gone": null, "new": "4" } } })
+        );
+    }
+
+    #[test]
+    fn the_status_is_written_on_its_own() {
+        let stored =
+            namespace(json!({ "metadata": { "name": "a", "labels": { "x": "1" } }, "status": { "phase": "Active" } }));
+        let wanted = namespace(json!({ "metadata": { "name": "a" }, "status": { "phase": "Terminating" } }));
+        let patch = difference_of(&stored, &wanted, |field| field == "status").expect("they differ");
+        assert_eq!(patch["status"], json!({ "phase": "Terminating" }));
+        assert!(patch["metadata"].get("labels").is_none());
+    }
+}
