@@ -1,6 +1,7 @@
 //! What `drover` can be told to do, one module for each command.
 
 mod crds;
+mod hub;
 
 use std::{io, process::ExitCode};
 
@@ -9,12 +10,14 @@ use clap::Subcommand;
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Crds(crds::Crds),
+    Hub(hub::HubCommand),
 }
 
 impl Command {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         match self {
             Self::Crds(command) => command.run(),
+            Self::Hub(command) => command.run(),
         }
     }
 }

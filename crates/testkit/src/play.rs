@@ -5,7 +5,7 @@
 mod addon_manager;
 mod agent;
 mod conditions;
-mod identity;
+pub(crate) mod identity;
 
 pub use addon_manager::AddOnManager;
 pub use agent::Agent;

@@ -14,7 +14,7 @@ use kube::{
 };
 use tokio::{io::AsyncWriteExt, process::Command};
 
-use crate::Server;
+use crate::{Server, play::identity};
 
 /// A server to act on, an administrator's client for it, and names that nobody else uses.
 pub struct World {
@@ -61,6 +61,11 @@ impl World {
         let mut config = self.config.clone();
         config.auth_info = AuthInfo::default();
         config
+    }
+
+    /// The client of a service account that is there.
+    pub async fn service_account(&self, namespace: &str, name: &str) -> Client {
+        identity::by_token(self, namespace, name).await
     }
 
     /// The kubeconfig of an administrator.

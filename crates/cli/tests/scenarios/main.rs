@@ -10,6 +10,7 @@ mod crds;
 mod documents;
 mod environment;
 mod examples;
+mod hub;
 mod parts;
 mod round_trip;
 mod rules;

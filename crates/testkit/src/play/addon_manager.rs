@@ -29,6 +29,7 @@ impl AddOnManager {
     /// The manager of an add-on, running in `namespace`.
     pub async fn start(world: &World, namespace: &str, addon: &str) -> Self {
         let account = format!("{addon}-manager");
+        identity::make_account(world, namespace, &account).await;
         let client = identity::by_token(world, namespace, &account).await;
         let subject = Subject {
             kind: "ServiceAccount".to_owned(),

@@ -40,11 +40,16 @@ pub(super) async fn by_certificate(world: &World, user: &str, groups: &[&str]) -
     connect(config)
 }
 
-/// A client that acts as a service account, by a token.
-pub(super) async fn by_token(world: &World, namespace: &str, name: &str) -> Client {
+/// Makes a service account.
+pub(super) async fn make_account(world: &World, namespace: &str, name: &str) {
     let accounts = Api::<ServiceAccount>::namespaced(world.client(), namespace);
     let account = ServiceAccount { metadata: named(name), ..ServiceAccount::default() };
     accounts.create(&PostParams::default(), &account).await.expect("a service account can be made");
+}
+
+/// A client that acts as a service account, by a token.
+pub(crate) async fn by_token(world: &World, namespace: &str, name: &str) -> Client {
+    let accounts = Api::<ServiceAccount>::namespaced(world.client(), namespace);
     let request = TokenRequest { spec: Some(TokenRequestSpec::default()), ..TokenRequest::default() };
     let token = accounts
         .create_token_request(name, &PostParams::default(), &request)

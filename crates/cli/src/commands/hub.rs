@@ -1,0 +1,106 @@
+//! `drover hub`: the hub's controllers, on a Kubernetes.
+
+use std::{env, fs, io::Write, net::SocketAddr, path::PathBuf, process};
+
+use anyhow::{Context, bail};
+use clap::Args;
+use drover_api::cluster::Placement;
+use drover_hub::{Hub, Options};
+use drover_runtime::clock::Clock;
+use kube::{
+    Api, Client, Config,
+    api::ListParams,
+    config::{KubeConfigOptions, Kubeconfig},
+};
+use tokio::signal::unix::{SignalKind, signal};
+use tracing_subscriber::EnvFilter;
+
+/// The namespace of the hub's own objects where it does not run in a pod.
+const NAMESPACE: &str = "open-cluster-management-hub";
+/// Where a pod is told its namespace.
+const POD_NAMESPACE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
+
+/// Run the hub's controllers against a Kubernetes that has Drover's API.
+///
+/// Today these are the controllers of cluster sets, their bindings, and placements. Of several hubs on one Kubernetes
+/// one leads, and another takes over when it ends.
+#[derive(Debug, Args)]
+pub(crate) struct HubCommand {
+    /// The kubeconfig of the Kubernetes; that of the pod, or the usual one, where it is not set.
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// The name of this hub in the election of a leader; it has to be another for each hub. The host's name and the
+    /// process's number where it is not set.
+    #[arg(long, value_name = "NAME")]
+    identity: Option<String>,
+    /// Whether a leader is elected; without it this has to be the only hub.
+    #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set)]
+    leader_elect: bool,
+    /// Where /healthz, /readyz and /metrics are served.
+    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:8080")]
+    health_listen: SocketAddr,
+}
+
+impl HubCommand {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info,kube=warn"));
+        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+        tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(self.serve())
+    }
+
+    async fn serve(self) -> anyhow::Result<()> {
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let client = self.client().await?;
+        check_api(&client).await?;
+        let options = Options {
+            namespace: fs::read_to_string(POD_NAMESPACE)
+                .map_or_else(|_| NAMESPACE.to_owned(), |text| text.trim().to_owned()),
+            identity: self.leader_elect.then(|| self.identity.clone().unwrap_or_else(own_identity)),
+            health_listen: Some(self.health_listen),
+        };
+        let hub = Hub::start(client, &options, Clock::system()).await?;
+        if let Some(health) = hub.health() {
+            writeln!(std::io::stdout(), "drover hub is running; health and metrics are at http://{health}")?;
+        }
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        hub.stop().await;
+        Ok(())
+    }
+
+    async fn client(&self) -> anyhow::Result<Client> {
+        let config = match &self.kubeconfig {
+            None => {
+                Config::infer().await.context("found no Kubernetes to run on: name a kubeconfig with --kubeconfig")?
+            }
+            Some(file) => {
+                let kubeconfig =
+                    Kubeconfig::read_from(file).with_context(|| format!("could not read {}", file.display()))?;
+                Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
+                    .await
+                    .with_context(|| format!("{} names no Kubernetes that can be used", file.display()))?
+            }
+        };
+        Ok(Client::try_from(config)?)
+    }
+}
+
+/// A name that no other hub has: that of the host, with the number of the process.
+fn own_identity() -> String {
+    let host = env::var("HOSTNAME").or_else(|_| fs::read_to_string("/etc/hostname")).unwrap_or_default();
+    format!("{}-{}", host.trim(), process::id())
+}
+
+/// Makes sure that the server has Drover's API, and says how to get it there if not.
+async fn check_api(client: &Client) -> anyhow::Result<()> {
+    match Api::<Placement>::all(client.clone()).list(&ListParams::default().limit(1)).await {
+        Ok(_) => Ok(()),
+        Err(kube::Error::Api(status)) if status.code == 404 => {
+            bail!("this Kubernetes lacks Drover's API: apply it with `drover crds | kubectl apply --server-side -f -`")
+        }
+        Err(error) => Err(error).context("could not read placements"),
+    }
+}

@@ -1,0 +1,315 @@
+//! The hub, under the role that `deploy/` ships: sets, bindings and placements on a real Kubernetes.
+
+use std::{
+    collections::BTreeSet,
+    io::{BufRead, BufReader},
+    process::{Child, Command, Stdio},
+};
+
+use drover_api::{
+    cluster::{
+        ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding, ManagedClusterSetBindingSpec,
+        ManagedClusterSetSpec, Placement, PlacementDecision, PlacementSpec,
+    },
+    names::{CLUSTER_SET_LABEL, PLACEMENT_LABEL},
+};
+use drover_hub::{Hub, Options};
+use drover_runtime::clock::Clock;
+use drover_testkit::{
+    World,
+    objects::{self, Described as _},
+    wait,
+};
+use k8s_openapi::{api::coordination::v1::Lease, apimachinery::pkg::apis::meta::v1::Condition};
+use kube::{
+    Api, Client, ResourceExt,
+    api::{DeleteParams, ListParams, Patch, PatchParams, PostParams},
+};
+use serde_json::json;
+
+use crate::documents::repository;
+
+drover_testkit::scenarios! {
+    Own {
+        sets_and_bindings_say_what_they_are,
+        a_placement_selects_follows_and_explains,
+        a_placement_that_makes_no_sense_keeps_its_decisions,
+        a_restarted_hub_at_rest_writes_nothing,
+        another_hub_takes_over_when_the_leader_ends,
+        the_command_runs_the_hub_and_releases_the_lease,
+    }
+}
+
+const NAMESPACE: &str = "open-cluster-management-hub";
+
+/// The hub's own client, with the permissions that `deploy/` gives it.
+async fn as_hub(world: &World) -> Client {
+    let role = repository().join("deploy/hub/role.yaml");
+    world.kubectl(["apply", "--server-side", "-f", role.to_str().expect("a path is text")]).await.success();
+    world.service_account(NAMESPACE, "drover-hub").await
+}
+
+async fn start(client: Client, identity: Option<&str>) -> Hub {
+    let options =
+        Options { namespace: NAMESPACE.to_owned(), identity: identity.map(str::to_owned), health_listen: None };
+    Hub::start(client, &options, Clock::system()).await.expect("the hub starts")
+}
+
+async fn make_cluster(world: &World, name: &str, set: &str) {
+    let cluster = objects::cluster(name).labelled(CLUSTER_SET_LABEL, set);
+    create(&Api::<ManagedCluster>::all(world.client()), cluster).await;
+}
+
+async fn create<K>(api: &Api<K>, object: K) -> K
+where
+    K: kube::Resource + Clone + std::fmt::Debug + serde::Serialize + serde::de::DeserializeOwned,
+{
+    api.create(&PostParams::default(), &object).await.expect("an object can be made")
+}
+
+/// A namespace that is bound to a set.
+async fn bound_namespace(world: &World, set: &str) -> String {
+    let namespace = world.namespace("bound").await;
+    let spec = ManagedClusterSetBindingSpec { cluster_set: set.to_owned() };
+    let binding = ManagedClusterSetBinding::new(set, spec);
+    create(&Api::namespaced(world.client(), &namespace), binding).await;
+    namespace
+}
+
+fn condition<'a>(conditions: &'a [Condition], type_: &str) -> Option<(&'a str, &'a str)> {
+    let found = conditions.iter().find(|condition| condition.type_ == type_)?;
+    Some((found.status.as_str(), found.reason.as_str()))
+}
+
+fn satisfied(placement: &Placement) -> Option<(&str, &str)> {
+    condition(&placement.status.as_ref()?.conditions, "PlacementSatisfied")
+}
+
+fn selected(placement: &Placement) -> Option<i32> {
+    placement.status.as_ref().map(|status| status.number_of_selected_clusters)
+}
+
+/// The clusters in all slices of a placement.
+async fn decisions(world: &World, namespace: &str, placement: &str) -> BTreeSet<String> {
+    let slices = Api::<PlacementDecision>::namespaced(world.client(), namespace);
+    let of_placement = ListParams::default().labels(&format!("{PLACEMENT_LABEL}={placement}"));
+    let slices = slices.list(&of_placement).await.expect("decisions can be read");
+    let clusters = slices.items.into_iter().flat_map(|slice| slice.status.unwrap_or_default().decisions);
+    clusters.map(|decision| decision.cluster_name.to_string()).collect()
+}
+
+async fn sets_and_bindings_say_what_they_are(world: World) {
+    let hub = start(as_hub(&world).await, None).await;
+    let sets = Api::<ManagedClusterSet>::all(world.client());
+    let empty = |set: &ManagedClusterSet| set.status.clone().map(|status| status.conditions).unwrap_or_default();
+    for set in ["default", "global"] {
+        wait::until(&sets, set, "it is there and empty", |set| {
+            condition(&empty(set), "ClusterSetEmpty") == Some(("True", "NoClusterMatched"))
+        })
+        .await;
+    }
+
+    make_cluster(&world, "one", "default").await;
+    for set in ["default", "global"] {
+        wait::until(&sets, set, "it has a cluster", |set| {
+            condition(&empty(set), "ClusterSetEmpty") == Some(("False", "ClustersSelected"))
+        })
+        .await;
+    }
+
+    let namespace = bound_namespace(&world, "missing").await;
+    let bindings = Api::<ManagedClusterSetBinding>::namespaced(world.client(), &namespace);
+    let bound =
+        |binding: &ManagedClusterSetBinding| binding.status.clone().map(|status| status.conditions).unwrap_or_default();
+    wait::until(&bindings, "missing", "it is not bound", |binding| {
+        condition(&bound(binding), "Bound") == Some(("False", "ClusterSetNotFound"))
+    })
+    .await;
+    create(&sets, ManagedClusterSet::new("missing", ManagedClusterSetSpec::default())).await;
+    wait::until(&bindings, "missing", "it is bound", |binding| {
+        condition(&bound(binding), "Bound") == Some(("True", "ClusterSetBound"))
+    })
+    .await;
+
+    let other =
+        json!({ "spec": { "clusterSelector": { "selectorType": "ExclusiveClusterSetLabel", "labelSelector": null } } });
+    sets.patch("global", &PatchParams::default(), &Patch::Merge(other)).await.expect("a set can be edited");
+    wait::until(&sets, "global", "its selector is put back", |set| set.spec.cluster_selector.label_selector.is_some())
+        .await;
+    hub.stop().await;
+}
+
+async fn a_placement_selects_follows_and_explains(world: World) {
+    let hub = start(as_hub(&world).await, None).await;
+    for number in 0..103 {
+        make_cluster(&world, &format!("cluster-{number:03}"), "production").await;
+    }
+    let namespace = world.namespace("placing").await;
+    let placements = Api::<Placement>::namespaced(world.client(), &namespace);
+    create(&placements, Placement::new("all", PlacementSpec::default())).await;
+    wait::until(&placements, "all", "it says that nothing is bound", |placement| {
+        satisfied(placement) == Some(("False", "NoManagedClusterSetBindings"))
+    })
+    .await;
+
+    create(
+        &Api::<ManagedClusterSet>::all(world.client()),
+        ManagedClusterSet::new("production", ManagedClusterSetSpec::default()),
+    )
+    .await;
+    let spec = ManagedClusterSetBindingSpec { cluster_set: "production".to_owned() };
+    create(&Api::namespaced(world.client(), &namespace), ManagedClusterSetBinding::new("production", spec)).await;
+    let placement =
+        wait::until(&placements, "all", "it selects all", |placement| selected(placement) == Some(103)).await;
+    assert_eq!(satisfied(&placement), Some(("True", "AllDecisionsScheduled")));
+    assert_eq!(decisions(&world, &namespace, "all").await.len(), 103);
+    let slices = Api::<PlacementDecision>::namespaced(world.client(), &namespace);
+    let sizes = slices.list(&ListParams::default()).await.expect("decisions can be read");
+    let sizes: Vec<_> =
+        sizes.iter().map(|slice| slice.status.as_ref().map_or(0, |status| status.decisions.len())).collect();
+    assert_eq!(sizes, [100, 3], "slices hold at most 100 clusters");
+
+    let clusters = Api::<ManagedCluster>::all(world.client());
+    let taint = json!({ "spec": { "taints": [{ "key": "example.com/broken", "effect": "NoSelect" }] } });
+    clusters
+        .patch("cluster-007", &PatchParams::default(), &Patch::Merge(taint))
+        .await
+        .expect("a cluster can be tainted");
+    let placement = wait::until(&placements, "all", "the tainted cluster is left out", |placement| {
+        selected(placement) == Some(102)
+    })
+    .await;
+    let message = &placement
+        .status
+        .expect("it was waited for")
+        .conditions
+        .into_iter()
+        .find(|c| c.type_ == "PlacementSatisfied")
+        .expect("it is there")
+        .message;
+    assert!(message.contains("102 of 103 clusters selected; left out: 1"), "{message}");
+    assert!(!decisions(&world, &namespace, "all").await.contains("cluster-007"));
+
+    placements.delete("all", &DeleteParams::default()).await.expect("a placement can be deleted");
+    wait::gone(&slices, "all-decision-1").await;
+    hub.stop().await;
+}
+
+async fn a_placement_that_makes_no_sense_keeps_its_decisions(world: World) {
+    let hub = start(as_hub(&world).await, None).await;
+    make_cluster(&world, "one", "default").await;
+    let namespace = bound_namespace(&world, "default").await;
+    let placements = Api::<Placement>::namespaced(world.client(), &namespace);
+    create(&placements, Placement::new("all", PlacementSpec::default())).await;
+    wait::until(&placements, "all", "it selects the cluster", |placement| selected(placement) == Some(1)).await;
+
+    let nonsense = json!({ "spec": { "predicates": [{ "requiredClusterSelector": { "celSelector": { "celExpressions": ["not cel ("] } } }] } });
+    placements.patch("all", &PatchParams::default(), &Patch::Merge(nonsense)).await.expect("a placement can be edited");
+
+    let placement = wait::until(&placements, "all", "it says that it makes no sense", |placement| {
+        let conditions = placement.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+        condition(conditions, "PlacementMisconfigured") == Some(("True", "Misconfigured"))
+    })
+    .await;
+    assert_eq!(selected(&placement), Some(1));
+    assert_eq!(decisions(&world, &namespace, "all").await, BTreeSet::from(["one".to_owned()]));
+    hub.stop().await;
+}
+
+async fn a_restarted_hub_at_rest_writes_nothing(world: World) {
+    let client = as_hub(&world).await;
+    let hub = start(client.clone(), None).await;
+    let namespace = bound_namespace(&world, "default").await;
+    let placements = Api::<Placement>::namespaced(world.client(), &namespace);
+    create(&placements, Placement::new("all", PlacementSpec::default())).await;
+    for number in 0..5 {
+        make_cluster(&world, &format!("cluster-{number}"), "default").await;
+    }
+    wait::until(&placements, "all", "it selects all", |placement| selected(placement) == Some(5)).await;
+    let sets = Api::<ManagedClusterSet>::all(world.client());
+    wait::until(&sets, "global", "it counts all", |set| {
+        set.status.iter().flat_map(|status| &status.conditions).any(|condition| condition.message.starts_with("5 "))
+    })
+    .await;
+    hub.stop().await;
+    let before = everything(&world).await;
+
+    let hub = start(client, None).await;
+    // The hub has settled when it has acted on something that came after everything else.
+    create(&sets, ManagedClusterSet::new("marker", ManagedClusterSetSpec::default())).await;
+    wait::until(&sets, "marker", "the hub has seen it", |set| set.status.is_some()).await;
+    hub.stop().await;
+
+    let mut after = everything(&world).await;
+    after.retain(|object| !object.starts_with("marker@"));
+    assert_eq!(after, before);
+}
+
+/// Every object that the hub writes, with its version.
+async fn everything(world: &World) -> BTreeSet<String> {
+    async fn of<K>(client: Client) -> Vec<String>
+    where
+        K: kube::Resource<DynamicType = ()> + Clone + std::fmt::Debug + serde::de::DeserializeOwned,
+    {
+        let objects = Api::<K>::all(client).list(&ListParams::default()).await.expect("objects can be read");
+        objects
+            .iter()
+            .map(|object| format!("{}@{}", object.name_any(), object.resource_version().unwrap_or_default()))
+            .collect()
+    }
+    let client = world.client();
+    let mut all = of::<ManagedClusterSet>(client.clone()).await;
+    all.extend(of::<ManagedClusterSetBinding>(client.clone()).await);
+    all.extend(of::<Placement>(client.clone()).await);
+    all.extend(of::<PlacementDecision>(client).await);
+    all.into_iter().collect()
+}
+
+async fn another_hub_takes_over_when_the_leader_ends(world: World) {
+    let client = as_hub(&world).await;
+    let leases = Api::<Lease>::namespaced(world.client(), NAMESPACE);
+    let holder = |lease: &Lease| lease.spec.as_ref().and_then(|spec| spec.holder_identity.clone());
+    let first = start(client.clone(), Some("first")).await;
+    wait::until(&leases, "drover-hub", "the first hub leads", |lease| holder(lease).as_deref() == Some("first")).await;
+    let second = start(client, Some("second")).await;
+    let sets = Api::<ManagedClusterSet>::all(world.client());
+    wait::until(&sets, "global", "the leader acts", |set| set.status.is_some()).await;
+
+    first.stop().await;
+    wait::until(&leases, "drover-hub", "the second hub leads", |lease| holder(lease).as_deref() == Some("second"))
+        .await;
+
+    create(&sets, ManagedClusterSet::new("later", ManagedClusterSetSpec::default())).await;
+    wait::until(&sets, "later", "the new leader acts", |set| set.status.is_some()).await;
+    second.stop().await;
+}
+
+/// The command, ended with the scenario if it has not ended before.
+struct Process(Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+async fn the_command_runs_the_hub_and_releases_the_lease(world: World) {
+    as_hub(&world).await;
+    let mut hub = Command::new(env!("CARGO_BIN_EXE_drover"));
+    hub.args(["hub", "--identity", "command", "--health-listen", "127.0.0.1:0", "--kubeconfig"])
+        .arg(world.kubeconfig());
+    let mut hub = Process(hub.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("drover can be run"));
+    let mut line = String::new();
+    BufReader::new(hub.0.stdout.take().expect("it is piped")).read_line(&mut line).expect("the hub says where it is");
+    assert!(line.contains("health and metrics are at http://127.0.0.1:"), "{line}");
+    let sets = Api::<ManagedClusterSet>::all(world.client());
+    wait::until(&sets, "global", "the hub acts", |set| set.status.is_some()).await;
+
+    let told = Command::new("kill").args(["-TERM", &hub.0.id().to_string()]).status().expect("kill can be run");
+    assert!(told.success());
+    assert!(hub.0.wait().expect("the hub ends").success());
+    let lease =
+        Api::<Lease>::namespaced(world.client(), NAMESPACE).get("drover-hub").await.expect("the lease is there");
+    assert_eq!(lease.spec.and_then(|spec| spec.holder_identity).unwrap_or_default(), "");
+}

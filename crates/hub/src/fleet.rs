@@ -1,0 +1,259 @@
+//! What the hub knows of the fleet, and whom a change concerns.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use drover_api::{
+    cluster::{
+        AddOnPlacementScore, ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding, Placement, PlacementDecision,
+    },
+    names::PLACEMENT_LABEL,
+    reference::ClusterName,
+};
+use drover_engine::placement::{Misconfigured, sets::Membership};
+use drover_runtime::{
+    clock::Clock,
+    fleet::Tracks,
+    queue::Queue,
+    store::{Change, ObjectKey, Store},
+};
+use kube::ResourceExt;
+
+use crate::placement::Judging;
+
+/// The objects of the API that the hub works with, and what is derived from them.
+pub(crate) struct Fleet {
+    pub(crate) clusters: Store<ManagedCluster>,
+    pub(crate) sets: Store<ManagedClusterSet>,
+    pub(crate) bindings: Store<ManagedClusterSetBinding>,
+    pub(crate) placements: Store<Placement>,
+    pub(crate) decisions: Store<PlacementDecision>,
+    pub(crate) scores: Store<AddOnPlacementScore>,
+    /// The clusters of each set.
+    pub(crate) members: BTreeMap<String, Members>,
+    /// What each placement has found out about clusters.
+    pub(crate) judging: BTreeMap<ObjectKey, Judging>,
+    /// Which placements have selected a cluster, and in how many slices.
+    pub(crate) selections: BTreeMap<ClusterName, BTreeMap<ObjectKey, usize>>,
+    queues: Queues,
+}
+
+/// The keys that need attention, for each controller.
+#[derive(Clone, Debug)]
+pub(crate) struct Queues {
+    pub(crate) sets: Arc<Queue<ObjectKey>>,
+    pub(crate) bindings: Arc<Queue<ObjectKey>>,
+    pub(crate) placements: Arc<Queue<ObjectKey>>,
+}
+
+impl Queues {
+    pub(crate) fn new(clock: &Clock) -> Self {
+        let queue = || Arc::new(Queue::new(clock.clone()));
+        Self { sets: queue(), bindings: queue(), placements: queue() }
+    }
+}
+
+/// The clusters of one set.
+#[derive(Debug)]
+pub(crate) struct Members {
+    pub(crate) membership: Result<Membership, Misconfigured>,
+    pub(crate) clusters: BTreeSet<ClusterName>,
+}
+
+impl Members {
+    fn contains(&self, cluster: &ManagedCluster) -> bool {
+        self.membership.as_ref().is_ok_and(|membership| membership.contains(cluster))
+    }
+}
+
+impl Fleet {
+    pub(crate) fn new(queues: Queues) -> Self {
+        Self {
+            clusters: Store::default(),
+            sets: Store::default(),
+            bindings: Store::default(),
+            placements: Store::default(),
+            decisions: Store::default(),
+            scores: Store::default(),
+            members: BTreeMap::new(),
+            judging: BTreeMap::new(),
+            selections: BTreeMap::new(),
+            queues,
+        }
+    }
+
+    pub(crate) fn cluster(&self, name: &ClusterName) -> Option<&Arc<ManagedCluster>> {
+        self.clusters.get(&ObjectKey::cluster_wide(name.as_str()))
+    }
+
+    /// The placement that a decision belongs to.
+    fn placement_of(decision: &PlacementDecision) -> Option<ObjectKey> {
+        let placement = decision.labels().get(PLACEMENT_LABEL)?;
+        Some(ObjectKey::namespaced(&decision.namespace()?, placement))
+    }
+
+    /// Marks the placements of the namespaces that are bound to a set; `stale` tells each what it has to look at again.
+    fn mark_placements_of_set(&self, set: &str, stale: impl Fn(&Judging)) {
+        let bound = self.bindings.iter().filter(|(_, binding)| binding.spec.cluster_set == set);
+        let namespaces: BTreeSet<_> = bound.map(|(key, _)| Arc::clone(&key.namespace)).collect();
+        for namespace in namespaces {
+            self.mark_placements_in(&namespace, &stale);
+        }
+    }
+
+    fn mark_placements_in(&self, namespace: &str, stale: &impl Fn(&Judging)) {
+        for (key, _) in self.placements.in_namespace(namespace) {
+            if let Some(judging) = self.judging.get(key) {
+                stale(judging);
+            }
+            self.queues.placements.mark(key.clone());
+        }
+    }
+
+    fn count_selection(&mut self, cluster: &ClusterName, placement: &ObjectKey, selected: bool) {
+        let counts = self.selections.entry(cluster.clone()).or_default();
+        let count = counts.entry(placement.clone()).or_default();
+        *count = if selected { *count + 1 } else { count.saturating_sub(1) };
+        if *count == 0 {
+            counts.remove(placement);
+        }
+        if counts.is_empty() {
+            self.selections.remove(cluster);
+        }
+        if let Some(judging) = self.judging.get(placement) {
+            judging.selection_changed(cluster);
+        }
+    }
+}
+
+impl Tracks<ManagedCluster> for Fleet {
+    fn store(&mut self) -> &mut Store<ManagedCluster> {
+        &mut self.clusters
+    }
+
+    fn changed(&mut self, change: &Change<ManagedCluster>) {
+        let cluster = ClusterName::from(&*change.key.name);
+        let mut touched = Vec::new();
+        for (set, members) in &mut self.members {
+            let was = members.clusters.contains(&cluster);
+            let is = change.new.as_ref().is_some_and(|new| members.contains(new));
+            if is && !was {
+                members.clusters.insert(cluster.clone());
+            } else if was && !is {
+                members.clusters.remove(&cluster);
+            }
+            if was || is {
+                touched.push((set.clone(), was != is));
+            }
+        }
+        for (set, moved) in touched {
+            if moved {
+                self.queues.sets.mark(ObjectKey::cluster_wide(&set));
+            }
+            self.mark_placements_of_set(&set, |judging| judging.look_again_at(&cluster));
+        }
+    }
+}
+
+impl Tracks<ManagedClusterSet> for Fleet {
+    fn store(&mut self) -> &mut Store<ManagedClusterSet> {
+        &mut self.sets
+    }
+
+    fn changed(&mut self, change: &Change<ManagedClusterSet>) {
+        let name = &*change.key.name;
+        let same_members = matches!((&change.old, &change.new), (Some(old), Some(new)) if old.spec.cluster_selector == new.spec.cluster_selector);
+        if !same_members {
+            self.members.remove(name);
+            if let Some(set) = &change.new {
+                let mut members = Members { membership: Membership::of(set), clusters: BTreeSet::new() };
+                members.clusters = self
+                    .clusters
+                    .iter()
+                    .filter(|(_, cluster)| members.contains(cluster))
+                    .map(|(_, cluster)| cluster.cluster_name())
+                    .collect();
+                self.members.insert(name.to_owned(), members);
+            }
+            self.mark_placements_of_set(name, |_| {});
+            let bound: Vec<_> = self
+                .bindings
+                .iter()
+                .filter(|(_, binding)| binding.spec.cluster_set == name)
+                .map(|(key, _)| key.clone())
+                .collect();
+            for binding in bound {
+                self.queues.bindings.mark(binding);
+            }
+        }
+        self.queues.sets.mark(change.key.clone());
+    }
+}
+
+impl Tracks<ManagedClusterSetBinding> for Fleet {
+    fn store(&mut self) -> &mut Store<ManagedClusterSetBinding> {
+        &mut self.bindings
+    }
+
+    fn changed(&mut self, change: &Change<ManagedClusterSetBinding>) {
+        self.queues.bindings.mark(change.key.clone());
+        let set = |binding: &Option<Arc<ManagedClusterSetBinding>>| {
+            binding.as_ref().map(|binding| binding.spec.cluster_set.clone())
+        };
+        if set(&change.old) != set(&change.new) {
+            self.mark_placements_in(&change.key.namespace, &|_: &Judging| {});
+        }
+    }
+}
+
+impl Tracks<Placement> for Fleet {
+    fn store(&mut self) -> &mut Store<Placement> {
+        &mut self.placements
+    }
+
+    fn changed(&mut self, change: &Change<Placement>) {
+        match &change.new {
+            None => drop(self.judging.remove(&change.key)),
+            Some(new) if change.old.as_ref().is_none_or(|old| old.spec != new.spec) => {
+                self.judging.insert(change.key.clone(), Judging::new(new));
+            }
+            Some(_) => {}
+        }
+        self.queues.placements.mark(change.key.clone());
+    }
+}
+
+impl Tracks<PlacementDecision> for Fleet {
+    fn store(&mut self) -> &mut Store<PlacementDecision> {
+        &mut self.decisions
+    }
+
+    fn changed(&mut self, change: &Change<PlacementDecision>) {
+        for (decision, selected) in [(&change.old, false), (&change.new, true)] {
+            let Some(decision) = decision else { continue };
+            let Some(placement) = Self::placement_of(decision) else { continue };
+            for selection in decision.status.iter().flat_map(|status| &status.decisions) {
+                self.count_selection(&selection.cluster_name, &placement, selected);
+            }
+            self.queues.placements.mark(placement);
+        }
+    }
+}
+
+impl Tracks<AddOnPlacementScore> for Fleet {
+    fn store(&mut self) -> &mut Store<AddOnPlacementScore> {
+        &mut self.scores
+    }
+
+    fn changed(&mut self, change: &Change<AddOnPlacementScore>) {
+        let cluster = ClusterName::from(&*change.key.namespace);
+        for (placement, judging) in &self.judging {
+            if judging.reads_score(&change.key.name) {
+                judging.look_again_at(&cluster);
+                self.queues.placements.mark(placement.clone());
+            }
+        }
+    }
+}
