@@ -178,3 +178,66 @@ impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
 fn somebody_was_faster(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.is_conflict() || status.is_already_exists() || status.is_not_found())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        sync::atomic::{AtomicU32, Ordering},
+        time::Duration,
+    };
+
+    use tokio::sync::watch;
+
+    use super::*;
+    use crate::{clock::ManualClock, informer::Freshness, lease::Leadership};
+
+    /// Panics the first time, and says when it is asked.
+    struct Clumsy {
+        asked: watch::Sender<u32>,
+        times: AtomicU32,
+    }
+
+    impl Reconciler<()> for Clumsy {
+        type Key = &'static str;
+
+        const NAME: &'static str = "clumsy";
+
+        fn plan(&self, (): &(), _: &&'static str, _: Timestamp) -> Plan<()> {
+            let time = self.times.fetch_add(1, Ordering::Relaxed) + 1;
+            self.asked.send_replace(time);
+            assert!(time > 1, "the first time goes wrong");
+            Plan::default()
+        }
+    }
+
+    /// A client of a server that has nothing.
+    fn client() -> Client {
+        Client::new(axum::Router::new(), "default")
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_counted_and_the_key_comes_again_after_a_rest() {
+        let manual = ManualClock::at(Timestamp::UNIX_EPOCH);
+        let (_alone, leadership) = watch::channel(Leadership::Alone);
+        let (gate, keep_fresh) = Gate::new(leadership, Freshness::default());
+        tokio::spawn(keep_fresh);
+        let tools = Tools { fleet: Shared::new(()), gate, clock: manual.clock(), metrics: Metrics::new() };
+        let queue = Arc::new(Queue::new(manual.clock()));
+        let (asked, mut times) = watch::channel(0);
+        let clumsy = Clumsy { asked, times: AtomicU32::new(0) };
+        let end = CancellationToken::new();
+        let controller = Controller::new(clumsy, Arc::clone(&queue), client(), tools.clone());
+        let running = tokio::spawn(controller.run(end.clone()));
+
+        queue.mark("key");
+        times.wait_for(|times| *times == 1).await.expect("the controller is there");
+        while !tools.metrics.encode().contains(r#"drover_reconciles_total{controller="clumsy",result="panic"} 1"#) {
+            tokio::task::yield_now().await;
+        }
+        manual.advance(Duration::from_mins(1));
+        times.wait_for(|times| *times == 2).await.expect("the controller is there");
+
+        end.cancel();
+        running.await.expect("the controller ends by itself");
+    }
+}

@@ -37,6 +37,8 @@ drover_testkit::scenarios! {
         a_placement_that_makes_no_sense_keeps_its_decisions,
         a_restarted_hub_at_rest_writes_nothing,
         another_hub_takes_over_when_the_leader_ends,
+        another_hub_takes_over_when_the_leader_is_killed,
+        a_leader_that_was_frozen_finds_that_it_leads_no_more,
         the_command_runs_the_hub_and_releases_the_lease,
     }
 }
@@ -310,20 +312,76 @@ impl Drop for Process {
     }
 }
 
+impl Process {
+    /// The hub as a process of its own, once it is running.
+    fn start(world: &World, identity: &str) -> Self {
+        let mut hub = Command::new(env!("CARGO_BIN_EXE_drover"));
+        hub.args(["hub", "--health-listen", "127.0.0.1:0", "--identity", identity]);
+        hub.arg("--kubeconfig").arg(world.kubeconfig());
+        let mut hub = Self(hub.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("drover can be run"));
+        let mut line = String::new();
+        let stdout = hub.0.stdout.take().expect("it is piped");
+        BufReader::new(stdout).read_line(&mut line).expect("the hub says where it is");
+        assert!(line.contains("health and metrics are at http://127.0.0.1:"), "{line}");
+        hub
+    }
+
+    fn signal(&self, signal: &str) {
+        let told = Command::new("kill").args([signal, &self.0.id().to_string()]).status().expect("kill can be run");
+        assert!(told.success());
+    }
+}
+
+fn leads(lease: &Lease, identity: &str) -> bool {
+    lease.spec.as_ref().is_some_and(|spec| spec.holder_identity.as_deref() == Some(identity))
+}
+
+async fn another_hub_takes_over_when_the_leader_is_killed(world: World) {
+    let client = as_hub(&world).await;
+    let leases = Api::<Lease>::namespaced(world.client(), NAMESPACE);
+    let leader = Process::start(&world, "leader");
+    wait::until(&leases, "drover-hub", "the leader leads", |lease| leads(lease, "leader")).await;
+    let standby = start(client, Some("standby")).await;
+
+    leader.signal("-KILL");
+    wait::until(&leases, "drover-hub", "the other takes over", |lease| leads(lease, "standby")).await;
+
+    let sets = Api::<ManagedClusterSet>::all(world.client());
+    create(&sets, ManagedClusterSet::new("later", ManagedClusterSetSpec::default())).await;
+    wait::until(&sets, "later", "the new leader acts", |set| set.status.is_some()).await;
+    standby.stop().await;
+}
+
+async fn a_leader_that_was_frozen_finds_that_it_leads_no_more(world: World) {
+    let client = as_hub(&world).await;
+    let leases = Api::<Lease>::namespaced(world.client(), NAMESPACE);
+    let mut frozen = Process::start(&world, "frozen");
+    wait::until(&leases, "drover-hub", "the first leads", |lease| leads(lease, "frozen")).await;
+    let standby = start(client, Some("standby")).await;
+
+    frozen.signal("-STOP");
+    let taken = wait::until(&leases, "drover-hub", "the other takes over", |lease| leads(lease, "standby")).await;
+    frozen.signal("-CONT");
+
+    let version = taken.resource_version();
+    let renewed =
+        wait::until(&leases, "drover-hub", "somebody renews the lease", |lease| lease.resource_version() != version)
+            .await;
+    assert!(leads(&renewed, "standby"), "{renewed:?}");
+    // It ends as a standby does: the lease is not its to release.
+    frozen.signal("-TERM");
+    assert!(frozen.0.wait().expect("the hub ends").success());
+    assert!(leads(&leases.get("drover-hub").await.expect("the lease is there"), "standby"));
+    standby.stop().await;
+}
+
 async fn the_command_runs_the_hub_and_releases_the_lease(world: World) {
     as_hub(&world).await;
-    let mut hub = Command::new(env!("CARGO_BIN_EXE_drover"));
-    hub.args(["hub", "--identity", "command", "--health-listen", "127.0.0.1:0", "--kubeconfig"])
-        .arg(world.kubeconfig());
-    let mut hub = Process(hub.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("drover can be run"));
-    let mut line = String::new();
-    BufReader::new(hub.0.stdout.take().expect("it is piped")).read_line(&mut line).expect("the hub says where it is");
-    assert!(line.contains("health and metrics are at http://127.0.0.1:"), "{line}");
+    let mut hub = Process::start(&world, "command");
     let sets = Api::<ManagedClusterSet>::all(world.client());
     wait::until(&sets, "global", "the hub acts", |set| set.status.is_some()).await;
 
-    let told = Command::new("kill").args(["-TERM", &hub.0.id().to_string()]).status().expect("kill can be run");
-    assert!(told.success());
+    hub.signal("-TERM");
     assert!(hub.0.wait().expect("the hub ends").success());
     let lease =
         Api::<Lease>::namespaced(world.client(), NAMESPACE).get("drover-hub").await.expect("the lease is there");
