@@ -71,7 +71,10 @@ fn with_members(fleet: &Fleet, key: &ObjectKey, set: &ManagedClusterSet, now: Ti
     let members = fleet.members.get(&*key.name)?;
     let count = members.clusters.len();
     let (reason, message) = match &members.membership {
-        Err(error) => ("NoClusterMatched", error.to_string()),
+        Err(error) => (
+            "Misconfigured",
+            format!("the set keeps its {count} clusters, because its selector makes no sense: {error}"),
+        ),
         Ok(_) if count == 0 => ("NoClusterMatched", "No ManagedCluster selected".to_owned()),
         Ok(_) => ("ClustersSelected", format!("{count} ManagedClusters selected")),
     };

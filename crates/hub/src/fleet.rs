@@ -63,8 +63,34 @@ pub(crate) struct Members {
 }
 
 impl Members {
-    fn contains(&self, cluster: &ManagedCluster) -> bool {
-        self.membership.as_ref().is_ok_and(|membership| membership.contains(cluster))
+    /// The clusters of a set that has just changed. A selector that makes no sense moves nobody: the set keeps those that
+    /// it had.
+    fn of<'a>(
+        set: &ManagedClusterSet,
+        former: Option<Self>,
+        clusters: impl Iterator<Item = &'a Arc<ManagedCluster>>,
+    ) -> Self {
+        let membership = Membership::of(set);
+        let clusters = match &membership {
+            Ok(members) => {
+                clusters.filter(|cluster| members.contains(cluster)).map(|cluster| cluster.cluster_name()).collect()
+            }
+            Err(_) => former.map(|former| former.clusters).unwrap_or_default(),
+        };
+        Self { membership, clusters }
+    }
+
+    /// Takes note of a cluster as it is now, or that it is gone, and says whether it was and whether it is a member.
+    fn update(&mut self, name: &ClusterName, cluster: Option<&ManagedCluster>) -> (bool, bool) {
+        let was = self.clusters.contains(name);
+        let is =
+            cluster.is_some_and(|cluster| self.membership.as_ref().map_or(was, |members| members.contains(cluster)));
+        if is {
+            self.clusters.insert(name.clone());
+        } else {
+            self.clusters.remove(name);
+        }
+        (was, is)
     }
 }
 
@@ -137,13 +163,7 @@ impl Tracks<ManagedCluster> for Fleet {
         let cluster = ClusterName::from(&*change.key.name);
         let mut touched = Vec::new();
         for (set, members) in &mut self.members {
-            let was = members.clusters.contains(&cluster);
-            let is = change.new.as_ref().is_some_and(|new| members.contains(new));
-            if is && !was {
-                members.clusters.insert(cluster.clone());
-            } else if was && !is {
-                members.clusters.remove(&cluster);
-            }
+            let (was, is) = members.update(&cluster, change.new.as_deref());
             if was || is {
                 touched.push((set.clone(), was != is));
             }
@@ -166,16 +186,10 @@ impl Tracks<ManagedClusterSet> for Fleet {
         let name = &*change.key.name;
         let same_members = matches!((&change.old, &change.new), (Some(old), Some(new)) if old.spec.cluster_selector == new.spec.cluster_selector);
         if !same_members {
-            self.members.remove(name);
+            let former = self.members.remove(name);
             if let Some(set) = &change.new {
-                let mut members = Members { membership: Membership::of(set), clusters: BTreeSet::new() };
-                members.clusters = self
-                    .clusters
-                    .iter()
-                    .filter(|(_, cluster)| members.contains(cluster))
-                    .map(|(_, cluster)| cluster.cluster_name())
-                    .collect();
-                self.members.insert(name.to_owned(), members);
+                let clusters = self.clusters.iter().map(|(_, cluster)| cluster);
+                self.members.insert(name.to_owned(), Members::of(set, former, clusters));
             }
             self.mark_placements_of_set(name, |_| {});
             let bound: Vec<_> = self
@@ -255,5 +269,53 @@ impl Tracks<AddOnPlacementScore> for Fleet {
                 self.queues.placements.mark(placement.clone());
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use drover_api::cluster::{ClusterSetSelector, ClusterSetSelectorType, ManagedClusterSetSpec, ManagedClusterSpec};
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
+
+    use super::*;
+
+    /// A set of the clusters whose `env` stands in this relation to `prod`.
+    fn set(operator: &str) -> ManagedClusterSet {
+        let requirement = LabelSelectorRequirement {
+            key: "env".to_owned(),
+            operator: operator.to_owned(),
+            values: Some(vec!["prod".to_owned()]),
+        };
+        let cluster_selector = ClusterSetSelector {
+            selector_type: ClusterSetSelectorType::LabelSelector,
+            label_selector: Some(LabelSelector { match_expressions: Some(vec![requirement]), match_labels: None }),
+        };
+        ManagedClusterSet::new("production", ManagedClusterSetSpec { cluster_selector, managed_namespaces: Vec::new() })
+    }
+
+    fn cluster(env: &str) -> Arc<ManagedCluster> {
+        let mut cluster = ManagedCluster::new("one", ManagedClusterSpec::default());
+        cluster.labels_mut().insert("env".to_owned(), env.to_owned());
+        Arc::new(cluster)
+    }
+
+    #[test]
+    fn a_cluster_comes_and_goes_with_its_labels() {
+        let name = ClusterName::from("one");
+        let mut members = Members::of(&set("In"), None, [].iter());
+        assert_eq!(members.update(&name, Some(&cluster("prod"))), (false, true));
+        assert_eq!(members.update(&name, Some(&cluster("test"))), (true, false));
+        assert_eq!(members.update(&name, Some(&cluster("prod"))), (false, true));
+        assert_eq!(members.update(&name, None), (true, false));
+    }
+
+    #[test]
+    fn a_set_whose_selector_makes_no_sense_keeps_its_clusters() {
+        let name = ClusterName::from("one");
+        let members = Members::of(&set("In"), None, [cluster("prod")].iter());
+        let mut members = Members::of(&set("in"), Some(members), [cluster("prod")].iter());
+        assert!(members.membership.is_err());
+        assert_eq!(members.update(&name, Some(&cluster("test"))), (true, true));
+        assert_eq!(members.update(&name, None), (true, false), "a cluster that is gone is in no set");
     }
 }

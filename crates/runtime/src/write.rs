@@ -98,12 +98,7 @@ impl<F: Send + Sync + 'static> Write<F> {
     where
         F: Tracks<K>,
     {
-        let patch = difference_of(stored, wanted, |field| field == "status")?;
-        Some(Self::new(Verb::Patch, ObjectKey::of(stored), move |api, manager| {
-            let (params, patch) =
-                (PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() }, patch.clone());
-            Box::pin(async move { api.patch_status(&name_in(&patch), &params, &Patch::Merge(&patch)).await.map(Some) })
-        }))
+        Self::patch(difference_of(stored, wanted, |field| field == "status")?, stored, Some("status"))
     }
 
     /// Makes an object be `wanted`, but for its status; nothing if it is already.
@@ -111,11 +106,24 @@ impl<F: Send + Sync + 'static> Write<F> {
     where
         F: Tracks<K>,
     {
-        let patch = difference_of(stored, wanted, |field| field != "status")?;
-        Some(Self::new(Verb::Patch, ObjectKey::of(stored), move |api, manager| {
-            let (params, patch) =
-                (PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() }, patch.clone());
-            Box::pin(async move { api.patch(&name_in(&patch), &params, &Patch::Merge(&patch)).await.map(Some) })
+        Self::patch(difference_of(stored, wanted, |field| field != "status")?, stored, None)
+    }
+
+    fn patch<K: Kind>(patch: Value, stored: &K, subresource: Option<&'static str>) -> Option<Self>
+    where
+        F: Tracks<K>,
+    {
+        let (name, patch) = (stored.meta().name.clone()?, Arc::new(patch));
+        Some(Self::new(Verb::Patch, ObjectKey::of(stored), move |api: Api<K>, manager| {
+            let params = PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() };
+            let (name, patch) = (name.clone(), Arc::clone(&patch));
+            Box::pin(async move {
+                let patch = Patch::Merge(&*patch);
+                match subresource {
+                    None => api.patch(&name, &params, &patch).await.map(Some),
+                    Some(subresource) => api.patch_subresource(subresource, &name, &params, &patch).await.map(Some),
+                }
+            })
         }))
     }
 
@@ -179,18 +187,10 @@ fn difference_of<K: Kind>(stored: &K, wanted: &K, is_meant: impl Fn(&str) -> boo
     let mut patch = difference(&part(stored), &part(wanted))?;
     let metadata = patch.entry("metadata").or_insert_with(|| json!({}));
     if let Value::Object(metadata) = metadata {
-        let ObjectMeta { name, uid, resource_version, .. } = stored.meta().clone();
-        metadata.extend([
-            ("name".to_owned(), json!(name)),
-            ("uid".to_owned(), json!(uid)),
-            ("resourceVersion".to_owned(), json!(resource_version)),
-        ]);
+        let ObjectMeta { uid, resource_version, .. } = stored.meta().clone();
+        metadata.extend([("uid".to_owned(), json!(uid)), ("resourceVersion".to_owned(), json!(resource_version))]);
     }
     Some(Value::Object(patch))
-}
-
-fn name_in(patch: &Value) -> String {
-    patch["metadata"]["name"].as_str().unwrap_or_default().to_owned()
 }
 
 fn difference(stored: &Map<String, Value>, wanted: &Map<String, Value>) -> Option<Map<String, Value>> {
@@ -233,7 +233,7 @@ mod tests {
             difference_of(&namespace(stored), &namespace(wanted), |field| field != "status").expect("they differ");
         assert_eq!(
             patch,
-            json!({ "metadata": { "name": "a", "uid": "u", "resourceVersion": "7", "labels": { "gone": null, "new": "4" } } })
+            json!({ "metadata": { "uid": "u", "resourceVersion": "7", "labels": { "gone": null, "new": "4" } } })
         );
     }
 

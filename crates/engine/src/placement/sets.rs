@@ -59,15 +59,6 @@ pub fn reach<'a>(
     }
 }
 
-/// The clusters of a set.
-pub fn members<'a>(
-    set: &ManagedClusterSet,
-    clusters: impl IntoIterator<Item = &'a ManagedCluster>,
-) -> Result<Vec<&'a ManagedCluster>, Misconfigured> {
-    let membership = Membership::of(set)?;
-    Ok(clusters.into_iter().filter(|cluster| membership.contains(cluster)).collect())
-}
-
 impl Reach {
     /// Whether clusters of this set are in reach.
     #[must_use]

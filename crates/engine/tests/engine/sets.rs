@@ -2,7 +2,7 @@
 
 use drover_api::cluster::{ManagedClusterSet, ManagedClusterSetBinding};
 use drover_engine::placement::{
-    sets::{self, Reach},
+    sets::{self, Membership, Reach},
     status,
 };
 use serde_json::{Value, json};
@@ -62,8 +62,9 @@ fn members_go_by_the_label_of_the_set_or_by_a_selector() {
         cluster("prod", &json!({ "env": "prod" }), &json!({})),
     ];
     let members = |selector: Value| {
-        let members = sets::members(&set("a", &selector), &fleet).expect("a selector that makes sense");
-        members.into_iter().map(|cluster| cluster.cluster_name().to_string()).collect::<Vec<_>>()
+        let members = Membership::of(&set("a", &selector)).expect("a selector that makes sense");
+        let members = fleet.iter().filter(|cluster| members.contains(cluster));
+        members.map(|cluster| cluster.cluster_name().to_string()).collect::<Vec<_>>()
     };
     assert_eq!(members(json!({})), ["in-a"]);
     assert_eq!(members(json!({ "selectorType": "LabelSelector", "labelSelector": {} })), ["in-a", "prod"]);
