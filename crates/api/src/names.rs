@@ -11,6 +11,39 @@ pub const DECISION_GROUP_NAME_LABEL: &str = "cluster.open-cluster-management.io/
 /// The lease in a cluster's namespace that its agent renews.
 pub const CLUSTER_LEASE: &str = "managed-cluster-lease";
 
+/// The label of whatever belongs to a cluster, with the cluster's name.
+pub const CLUSTER_NAME_LABEL: &str = "open-cluster-management.io/cluster-name";
+/// The condition of a cluster that says whether the hub accepts it.
+pub const HUB_ACCEPTED: &str = "HubAcceptedManagedCluster";
+/// The condition of a cluster by which its agent says that it has joined.
+pub const CLUSTER_JOINED: &str = "ManagedClusterJoined";
+/// The condition of a cluster that says whether it is available.
+pub const CLUSTER_AVAILABLE: &str = "ManagedClusterConditionAvailable";
+/// The condition of a cluster that says whether its clock and the hub's agree.
+pub const CLUSTER_CLOCK_SYNCED: &str = "ManagedClusterConditionClockSynced";
+/// The condition of a cluster that says what its deletion waits for.
+pub const CLUSTER_DELETING: &str = "Deleting";
+/// The annotation of a cluster whose clock is not to be compared with the hub's.
+pub const SKIP_CLOCK_SYNC_ANNOTATION: &str = "registration.open-cluster-management.io/skip-clock-sync-check";
+/// The annotation of a cluster whose deletion does not wait for its agent.
+pub const FORCE_DELETE_ANNOTATION: &str = "drover.dev/force-delete";
+/// The annotation of an add-on or work that says in which turn it is removed with its cluster: 0, which goes first, to 100.
+pub const CLEANUP_PRIORITY_ANNOTATION: &str = "open-cluster-management.io/cleanup-priority";
+/// The taint of a cluster that has not been heard of, or not for a while.
+pub const UNREACHABLE_TAINT: &str = "cluster.open-cluster-management.io/unreachable";
+/// The taint of a cluster whose agent says that it is not available.
+pub const UNAVAILABLE_TAINT: &str = "cluster.open-cluster-management.io/unavailable";
+/// The finalizer of a cluster: what belongs to it on the hub has to be removed.
+pub const CLUSTER_FINALIZER: &str = "cluster.open-cluster-management.io/api-resource-cleanup";
+/// Another finalizer of a cluster with the same meaning, which OCM's hub adds.
+pub const RESOURCE_CLEANUP_FINALIZER: &str = "cluster.open-cluster-management.io/resource-cleanup";
+/// The finalizer of the binding that lets an agent finish its works.
+pub const WORK_BINDING_FINALIZER: &str = "cluster.open-cluster-management.io/manifest-work-cleanup";
+/// What the names of agents, and of their groups, begin with.
+pub const AGENT_PREFIX: &str = "system:open-cluster-management:";
+/// The group of all agents.
+pub const AGENTS_GROUP: &str = "system:open-cluster-management:managed-clusters";
+
 /// The label of a work that names its add-on.
 pub const ADDON_NAME_LABEL: &str = "open-cluster-management.io/addon-name";
 /// The label of a work with the version of its add-on.

@@ -5,13 +5,51 @@ use k8s_openapi::{
     jiff::Timestamp,
 };
 
+/// Whether a condition holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holds {
+    /// It does.
+    Yes,
+    /// It does not.
+    No,
+    /// Nobody can tell.
+    Unknown,
+}
+
+impl Holds {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Yes => "True",
+            Self::No => "False",
+            Self::Unknown => "Unknown",
+        }
+    }
+}
+
+impl From<bool> for Holds {
+    fn from(holds: bool) -> Self {
+        if holds { Self::Yes } else { Self::No }
+    }
+}
+
+/// Whether a condition of that type holds; nothing if nobody has said so yet.
+#[must_use]
+pub fn holds(conditions: &[Condition], type_: &str) -> Option<Holds> {
+    let condition = conditions.iter().find(|condition| condition.type_ == type_)?;
+    Some(match condition.status.as_str() {
+        "True" => Holds::Yes,
+        "False" => Holds::No,
+        _ => Holds::Unknown,
+    })
+}
+
 /// What a condition is to say.
 #[derive(Clone, Copy, Debug)]
 pub struct Says<'a> {
     /// The type of the condition.
     pub type_: &'a str,
     /// Whether it holds.
-    pub holds: bool,
+    pub holds: Holds,
     /// One word for programs.
     pub reason: &'a str,
     /// A sentence for people.
@@ -23,7 +61,7 @@ pub struct Says<'a> {
 /// The conditions that are there, with one brought up to date. Its time moves with its status.
 #[must_use]
 pub fn with(mut conditions: Vec<Condition>, says: Says<'_>, now: Timestamp) -> Vec<Condition> {
-    let status = if says.holds { "True" } else { "False" };
+    let status = says.holds.as_str();
     let old = conditions.iter().position(|condition| condition.type_ == says.type_);
     let since = old.map(|index| &conditions[index]).filter(|old| old.status == status);
     let condition = Condition {
@@ -46,7 +84,7 @@ mod tests {
     use super::*;
 
     fn says(holds: bool, reason: &str) -> Says<'_> {
-        Says { type_: "Bound", holds, reason, message: "", generation: Some(2) }
+        Says { type_: "Bound", holds: holds.into(), reason, message: "", generation: Some(2) }
     }
 
     #[test]

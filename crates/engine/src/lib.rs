@@ -4,5 +4,6 @@
 //! the property tests all call the same functions, so what one of them says of a fleet is what the others would do.
 
 pub mod cel;
+pub mod cluster;
 pub mod condition;
 pub mod placement;

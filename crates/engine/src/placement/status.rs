@@ -178,7 +178,7 @@ impl Before<'_> {
     fn conditions<const N: usize>(&self, new: [(&str, bool, &str, String); N]) -> Vec<Condition> {
         let there = self.status.map(|status| status.conditions.clone()).unwrap_or_default();
         new.into_iter().fold(there, |conditions, (type_, holds, reason, message)| {
-            let says = Says { type_, holds, reason, message: &message, generation: self.generation };
+            let says = Says { type_, holds: holds.into(), reason, message: &message, generation: self.generation };
             condition::with(conditions, says, self.now)
         })
     }

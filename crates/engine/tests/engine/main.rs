@@ -6,3 +6,4 @@ mod fleet;
 mod properties;
 mod rules;
 mod sets;
+mod signing_request;

@@ -1,0 +1,210 @@
+//! Whether an agent gets the certificate that it asks for.
+//!
+//! A request is a cluster's if it is labelled with the cluster's name and addressed to the signer of the API server's clients. Its subject has
+//! to be exactly an agent's of that cluster: what only begins like it is denied. A well-formed request is approved for the agent itself, which
+//! renews its certificate, and for somebody of a bootstrap group, who brings a cluster in; others' are left for a person to approve.
+
+use std::collections::BTreeSet;
+
+use drover_api::{
+    cluster::ManagedCluster,
+    names::{ADDON_NAME_LABEL, AGENT_PREFIX, AGENTS_GROUP, CLUSTER_NAME_LABEL},
+    reference::ClusterName,
+};
+use k8s_openapi::api::certificates::v1::{CertificateSigningRequest, CertificateSigningRequestSpec};
+use kube::ResourceExt;
+use x509_cert::{
+    attr::AttributeValue,
+    der::{
+        DecodePem,
+        oid::{AssociatedOid, db::rfc4519},
+    },
+    ext::pkix::name::DirectoryString,
+    request::{CertReq, ExtensionReq},
+};
+
+use super::{access, available};
+use crate::condition::Holds;
+
+/// Who signs certificates for clients of the API server.
+pub const CLIENT_SIGNER: &str = "kubernetes.io/kube-apiserver-client";
+
+/// What an agent's certificate may be used for, and has to be for the last.
+const USAGES: [&str; 3] = ["digital signature", "key encipherment", "client auth"];
+
+/// What is to be done about a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is not for us to say.
+    NotOurs,
+    /// Nothing, for now.
+    Wait,
+    /// It is approved, for this reason.
+    Approve(&'static str),
+    /// It is denied, for this reason.
+    Deny(Flaw),
+}
+
+/// What is wrong with a request.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Flaw {
+    /// Nobody can read it.
+    #[error("the request can not be read: it has to be one PKCS#10 request in PEM")]
+    Unreadable,
+    /// It is for somebody else.
+    #[error(
+        "the subject is not that of an agent of the cluster {0}: its common name has to be {AGENT_PREFIX}{0}:<agent>, its \
+         organisations {AGENT_PREFIX}{0} and {AGENTS_GROUP}, and there has to be nothing else in it"
+    )]
+    Subject(ClusterName),
+    /// It asks for more than a subject.
+    #[error("the request asks for extensions, such as alternative names, which an agent has no use for")]
+    Extensions,
+    /// It is for other uses.
+    #[error("an agent's certificate is for client auth, and may be for digital signature and key encipherment; nothing else")]
+    Usages,
+    /// One agent asks in the name of another.
+    #[error("{0} asks for the certificate of another agent")]
+    Foreign(String),
+}
+
+/// The cluster that a request is for, if it is one of an agent.
+#[must_use]
+pub fn cluster_of(request: &CertificateSigningRequest) -> Option<ClusterName> {
+    let labels = request.labels();
+    // An add-on's agent is another matter.
+    if request.spec.signer_name != CLIENT_SIGNER || labels.contains_key(ADDON_NAME_LABEL) {
+        return None;
+    }
+    labels.get(CLUSTER_NAME_LABEL).map(|name| ClusterName::from(name.as_str()))
+}
+
+/// What is to be done about a request, given the cluster that it is for, if there is one, and the groups whose members
+/// may bring clusters in.
+#[must_use]
+pub fn judge(
+    request: &CertificateSigningRequest,
+    cluster: Option<&ManagedCluster>,
+    bootstrap_groups: &BTreeSet<String>,
+) -> Verdict {
+    let Some(name) = cluster_of(request) else { return Verdict::NotOurs };
+    if is_decided(request) {
+        return Verdict::Wait;
+    }
+    let agent = match agent_of(&request.spec, &name) {
+        Ok(agent) => agent,
+        Err(flaw) => return Verdict::Deny(flaw),
+    };
+    let Some(cluster) = cluster.filter(|cluster| is_accepted(cluster)) else { return Verdict::Wait };
+    match Requester::of(&request.spec, &name, &agent, bootstrap_groups) {
+        Requester::Itself => Verdict::Approve("the agent of an accepted cluster renews its certificate"),
+        Requester::OtherAgent(who) => Verdict::Deny(Flaw::Foreign(who)),
+        // Whoever may bring clusters in could otherwise take over one that is there, and well.
+        Requester::Bootstrap if available(cluster) == Holds::Yes => Verdict::Wait,
+        Requester::Bootstrap => Verdict::Approve("an accepted cluster joins"),
+        Requester::Somebody => Verdict::Wait,
+    }
+}
+
+fn is_accepted(cluster: &ManagedCluster) -> bool {
+    cluster.spec.hub_accepts_client && cluster.metadata.deletion_timestamp.is_none()
+}
+
+fn is_decided(request: &CertificateSigningRequest) -> bool {
+    let conditions = request.status.as_ref().and_then(|status| status.conditions.as_ref());
+    conditions.is_some_and(|conditions| {
+        conditions.iter().any(|condition| ["Approved", "Denied"].contains(&&*condition.type_))
+    })
+}
+
+/// Who asks.
+enum Requester {
+    Itself,
+    OtherAgent(String),
+    Bootstrap,
+    Somebody,
+}
+
+impl Requester {
+    fn of(
+        spec: &CertificateSigningRequestSpec,
+        cluster: &ClusterName,
+        agent: &str,
+        bootstrap_groups: &BTreeSet<String>,
+    ) -> Self {
+        let user = spec.username.as_deref().unwrap_or_default();
+        let groups = spec.groups.as_deref().unwrap_or_default();
+        let is_of_cluster = groups.contains(&access::agents(cluster));
+        if user == agent && is_of_cluster {
+            Self::Itself
+        } else if user.starts_with(AGENT_PREFIX) || groups.iter().any(|group| group.starts_with(AGENT_PREFIX)) {
+            Self::OtherAgent(user.to_owned())
+        } else if groups.iter().any(|group| bootstrap_groups.contains(group)) {
+            Self::Bootstrap
+        } else {
+            Self::Somebody
+        }
+    }
+}
+
+/// The agent that the certificate would be for: the common name.
+fn agent_of(spec: &CertificateSigningRequestSpec, cluster: &ClusterName) -> Result<String, Flaw> {
+    let usages = spec.usages.as_deref().unwrap_or_default();
+    if !usages.iter().all(|usage| USAGES.contains(&&**usage)) || !usages.iter().any(|usage| usage == "client auth") {
+        return Err(Flaw::Usages);
+    }
+    let request = read(&spec.request.0).ok_or(Flaw::Unreadable)?;
+    if asks_for_more(&request) {
+        return Err(Flaw::Extensions);
+    }
+    subject_of(&request).and_then(|subject| subject.agent(cluster)).ok_or_else(|| Flaw::Subject(cluster.clone()))
+}
+
+/// Reads a request. Of several, the signer might read another than this does, so there has to be exactly one.
+fn read(pem: &[u8]) -> Option<CertReq> {
+    let text = str::from_utf8(pem).ok()?.trim();
+    let is_one = text.starts_with("-----BEGIN CERTIFICATE REQUEST-----") && text.matches("-----BEGIN").count() == 1;
+    CertReq::from_pem(text).ok().filter(|_| is_one)
+}
+
+/// Whether a request has attributes beyond an empty list of extensions, which some programs write.
+fn asks_for_more(request: &CertReq) -> bool {
+    let is_empty = |value: &AttributeValue| value.decode_as::<ExtensionReq>().is_ok_and(|list| list.0.is_empty());
+    request
+        .info
+        .attributes
+        .iter()
+        .any(|attribute| attribute.oid != ExtensionReq::OID || !attribute.values.iter().all(is_empty))
+}
+
+/// A subject that has common names and organisations, and nothing else.
+#[derive(Debug, Default)]
+struct Subject {
+    names: Vec<String>,
+    organisations: BTreeSet<String>,
+}
+
+impl Subject {
+    /// The common name, if all of it is exactly what an agent of the cluster has.
+    fn agent(mut self, cluster: &ClusterName) -> Option<String> {
+        let group = access::agents(cluster);
+        let agent = self.names.pop().filter(|_| self.names.is_empty())?;
+        let own = agent.strip_prefix(&group)?.strip_prefix(':')?;
+        let is_agent = !own.is_empty() && !own.contains(':');
+        let organisations = BTreeSet::from([group, AGENTS_GROUP.to_owned()]);
+        (is_agent && self.organisations == organisations).then_some(agent)
+    }
+}
+
+fn subject_of(request: &CertReq) -> Option<Subject> {
+    let mut subject = Subject::default();
+    for part in request.info.subject.iter() {
+        let text = DirectoryString::try_from(&part.value).ok()?.value().into_owned();
+        match part.oid {
+            rfc4519::COMMON_NAME => subject.names.push(text),
+            rfc4519::ORGANIZATION_NAME => drop(subject.organisations.insert(text)),
+            _ => return None,
+        }
+    }
+    Some(subject)
+}
