@@ -1,14 +1,15 @@
 //! One watch for each kind, which keeps the fleet up to date.
 
-use std::{fmt::Debug, sync::Arc};
+use std::{borrow::Cow, fmt::Debug, sync::Arc};
 
 use futures_util::StreamExt;
 use kube::{
     Api, Client, Resource, ResourceExt,
+    api::ObjectMeta,
     core::DeserializeGuard,
     runtime::{WatchStreamExt, watcher},
 };
-use serde::de::DeserializeOwned;
+use serde::{Deserialize, de::DeserializeOwned};
 use tokio::sync::watch;
 use tracing::{debug, warn};
 
@@ -81,8 +82,9 @@ impl Freshness {
 /// Watches a kind. It has to be waited for from the moment that it is made, and works when it is [`run`](Self::run).
 #[derive(Debug)]
 pub struct Informer<K> {
-    api: Api<DeserializeGuard<K>>,
+    api: Api<Guarded<K>>,
     config: watcher::Config,
+    trim: fn(&mut K),
     freshness: Freshness,
     index: usize,
     metrics: Metrics,
@@ -96,7 +98,15 @@ where
     #[must_use]
     pub fn new(client: Client, config: watcher::Config, freshness: &Freshness, metrics: &Metrics) -> Self {
         let index = freshness.join(&K::kind(&()));
-        Self { api: Api::all(client), config, freshness: freshness.clone(), index, metrics: metrics.clone() }
+        // Who owns which field is of no interest here, and is half of what an object weighs.
+        let trim = |object: &mut K| object.managed_fields_mut().clear();
+        Self { api: Api::all(client), config, trim, freshness: freshness.clone(), index, metrics: metrics.clone() }
+    }
+
+    /// The informer, keeping of each object only what `trim` leaves.
+    #[must_use]
+    pub fn trimmed(self, trim: fn(&mut K)) -> Self {
+        Self { trim, ..self }
     }
 
     /// Keeps the fleet up to date for ever.
@@ -116,7 +126,7 @@ where
         while let Some(event) = events.next().await {
             match event {
                 Ok(watcher::Event::Init) => fleet.begin_list::<K>(),
-                Ok(watcher::Event::InitApply(object) | watcher::Event::Apply(object)) => apply(fleet, object),
+                Ok(watcher::Event::InitApply(object) | watcher::Event::Apply(object)) => self.apply(fleet, object),
                 Ok(watcher::Event::Delete(object)) => fleet.delete::<K>(object.meta()),
                 Ok(watcher::Event::InitDone) => {
                     fleet.end_list::<K>();
@@ -129,21 +139,58 @@ where
             }
         }
     }
+
+    /// Takes note of an object. One that can not be read stays as it was last known: that it changed into something
+    /// unreadable does not mean that it is gone, and must not stop the watch of all the others.
+    fn apply<F: Tracks<K>>(&self, fleet: &Shared<F>, object: Guarded<K>) {
+        match object.0.0 {
+            Ok(mut object) => {
+                (self.trim)(&mut object);
+                fleet.apply(object);
+            }
+            Err(unreadable) => {
+                let key = ObjectKey::of_meta(&unreadable.metadata);
+                warn!(kind = %K::kind(&()), object = %key, error = %unreadable.error, "an object can not be read, and is taken to be as it was");
+                fleet.keep::<K>(&key);
+            }
+        }
+    }
 }
 
-/// Takes note of an object. One that can not be read stays as it was last known: that it changed into something
-/// unreadable does not mean that it is gone, and must not stop the watch of all the others.
-fn apply<F: Tracks<K>, K: Resource<DynamicType = ()>>(fleet: &Shared<F>, object: DeserializeGuard<K>) {
-    match object.0 {
-        Ok(mut object) => {
-            // Who owns which field is of no interest here, and is half of what an object weighs.
-            object.managed_fields_mut().clear();
-            fleet.apply(object);
-        }
-        Err(unreadable) => {
-            let key = ObjectKey::of_meta(&unreadable.metadata);
-            warn!(kind = %K::kind(&()), object = %key, error = %unreadable.error, "an object can not be read, and is taken to be as it was");
-            fleet.keep::<K>(&key);
-        }
+/// An object that may turn out to be unreadable. It is asked for as its kind is: of some, only metadata is.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(bound(deserialize = "K: Resource + DeserializeOwned"))]
+struct Guarded<K>(DeserializeGuard<K>);
+
+impl<K: Resource> Resource for Guarded<K> {
+    type DynamicType = K::DynamicType;
+    type Scope = K::Scope;
+
+    fn kind(dt: &Self::DynamicType) -> Cow<'_, str> {
+        K::kind(dt)
+    }
+
+    fn group(dt: &Self::DynamicType) -> Cow<'_, str> {
+        K::group(dt)
+    }
+
+    fn version(dt: &Self::DynamicType) -> Cow<'_, str> {
+        K::version(dt)
+    }
+
+    fn plural(dt: &Self::DynamicType) -> Cow<'_, str> {
+        K::plural(dt)
+    }
+
+    fn meta(&self) -> &ObjectMeta {
+        self.0.meta()
+    }
+
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        self.0.meta_mut()
+    }
+
+    fn metadata_api() -> bool {
+        K::metadata_api()
     }
 }

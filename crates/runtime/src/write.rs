@@ -93,12 +93,31 @@ impl<F: Send + Sync + 'static> Write<F> {
         })
     }
 
+    /// Makes an object be there with everything that `wanted` says of it; nothing if it is. What `wanted` does not say stays.
+    pub fn ensure<K: Kind>(stored: Option<&K>, wanted: K) -> Option<Self>
+    where
+        F: Tracks<K>,
+    {
+        match stored {
+            None => Some(Self::create(wanted)),
+            Some(stored) => Self::patch(lack_of(stored, &wanted)?, stored, None),
+        }
+    }
+
     /// Makes the status of an object be that of `wanted`; nothing if it is already.
     pub fn status<K: Kind>(stored: &K, wanted: &K) -> Option<Self>
     where
         F: Tracks<K>,
     {
         Self::patch(difference_of(stored, wanted, |field| field == "status")?, stored, Some("status"))
+    }
+
+    /// Makes what is decided of a request, which is part of its status, be that of `wanted`; nothing if it is already.
+    pub fn approval<K: Kind>(stored: &K, wanted: &K) -> Option<Self>
+    where
+        F: Tracks<K>,
+    {
+        Self::patch(difference_of(stored, wanted, |field| field == "status")?, stored, Some("approval"))
     }
 
     /// Makes an object be `wanted`, but for its status; nothing if it is already.
@@ -180,31 +199,58 @@ impl<F: Send + Sync + 'static> Write<F> {
 /// The merge patch that turns one state of an object into another, looking at some of its fields only; nothing if there
 /// is no difference. It holds for the state that was compared and no later one.
 fn difference_of<K: Kind>(stored: &K, wanted: &K, is_meant: impl Fn(&str) -> bool) -> Option<Value> {
-    let part = |object: &K| match serde_json::to_value(object) {
-        Ok(Value::Object(fields)) => fields.into_iter().filter(|(field, _)| is_meant(field)).collect(),
+    let part = |object: &K| fields_of(object).into_iter().filter(|(field, _)| is_meant(field)).collect();
+    Some(for_this_state(stored, difference(&part(stored), &part(wanted))?))
+}
+
+/// The merge patch that adds to an object what it lacks of another; nothing if it lacks nothing.
+fn lack_of<K: Kind>(stored: &K, wanted: &K) -> Option<Value> {
+    Some(for_this_state(stored, lack(&fields_of(stored), &fields_of(wanted))?))
+}
+
+fn fields_of<K: Kind>(object: &K) -> Map<String, Value> {
+    match serde_json::to_value(object) {
+        Ok(Value::Object(fields)) => fields,
         _ => Map::new(),
-    };
-    let mut patch = difference(&part(stored), &part(wanted))?;
+    }
+}
+
+/// The patch, for the state of an object that it was made for and no other.
+fn for_this_state<K: Kind>(stored: &K, mut patch: Map<String, Value>) -> Value {
     let metadata = patch.entry("metadata").or_insert_with(|| json!({}));
     if let Value::Object(metadata) = metadata {
         let ObjectMeta { uid, resource_version, .. } = stored.meta().clone();
         metadata.extend([("uid".to_owned(), json!(uid)), ("resourceVersion".to_owned(), json!(resource_version))]);
     }
-    Some(Value::Object(patch))
+    Value::Object(patch)
 }
 
 fn difference(stored: &Map<String, Value>, wanted: &Map<String, Value>) -> Option<Map<String, Value>> {
     let removed = stored.keys().filter(|field| !wanted.contains_key(*field)).map(|field| (field.clone(), Value::Null));
-    let changed = wanted.iter().filter_map(|(field, wanted)| {
+    let changed = changed(stored, wanted, difference);
+    let patch: Map<_, _> = removed.chain(changed).collect();
+    (!patch.is_empty()).then_some(patch)
+}
+
+fn lack(stored: &Map<String, Value>, wanted: &Map<String, Value>) -> Option<Map<String, Value>> {
+    let patch: Map<_, _> = changed(stored, wanted, lack).collect();
+    (!patch.is_empty()).then_some(patch)
+}
+
+/// The fields of `wanted` that are not so in `stored`; objects inside are compared by `inside`.
+fn changed<'a>(
+    stored: &'a Map<String, Value>,
+    wanted: &'a Map<String, Value>,
+    inside: fn(&Map<String, Value>, &Map<String, Value>) -> Option<Map<String, Value>>,
+) -> impl Iterator<Item = (String, Value)> + 'a {
+    wanted.iter().filter_map(move |(field, wanted)| {
         let change = match (stored.get(field), wanted) {
             (Some(stored), wanted) if stored == wanted => return None,
-            (Some(Value::Object(stored)), Value::Object(wanted)) => Value::Object(difference(stored, wanted)?),
+            (Some(Value::Object(stored)), Value::Object(wanted)) => Value::Object(inside(stored, wanted)?),
             (_, wanted) => wanted.clone(),
         };
         Some((field.clone(), change))
-    });
-    let patch: Map<_, _> = removed.chain(changed).collect();
-    (!patch.is_empty()).then_some(patch)
+    })
 }
 
 #[cfg(test)]
@@ -235,6 +281,17 @@ mod tests {
             patch,
             json!({ "metadata": { "uid": "u", "resourceVersion": "7", "labels": { "gone": null, "new": "4" } } })
         );
+    }
+
+    #[test]
+    fn what_is_not_said_of_an_object_stays() {
+        let stored =
+            namespace(json!({ "metadata": { "name": "a", "uid": "u", "resourceVersion": "7", "labels": { "x": "1" } } }));
+        let wanted = |value| namespace(json!({ "metadata": { "name": "a", "labels": { "y": value } } }));
+        let patch = lack_of(&stored, &wanted("2")).expect("the label is not there");
+        assert_eq!(patch, json!({ "metadata": { "uid": "u", "resourceVersion": "7", "labels": { "y": "2" } } }));
+        let both = namespace(json!({ "metadata": { "name": "a", "labels": { "x": "1", "y": "2" } } }));
+        assert_eq!(lack_of(&both, &wanted("2")), None);
     }
 
     #[test]
