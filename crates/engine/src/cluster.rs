@@ -1,4 +1,6 @@
 //! What becomes of one cluster: whether it is let in, what its agent may do, whether it is there, and how it leaves.
+//!
+//! The conditions name no generation: the hub itself changes the spec, by taints, and each would have to be written anew.
 
 pub mod acceptance;
 pub mod access;

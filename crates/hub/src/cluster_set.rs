@@ -80,7 +80,7 @@ fn with_members(fleet: &Fleet, key: &ObjectKey, set: &ManagedClusterSet, now: Ti
     };
     let says = Says {
         type_: "ClusterSetEmpty",
-        holds: count == 0,
+        holds: (count == 0).into(),
         reason,
         message: &message,
         generation: set.metadata.generation,
@@ -105,7 +105,7 @@ impl Reconciler<Fleet> for SetBindings {
             format!("there is no ManagedClusterSet {}: create it, or delete this binding", binding.spec.cluster_set);
         let says = Says {
             type_: "Bound",
-            holds: is_bound,
+            holds: is_bound.into(),
             reason: if is_bound { "ClusterSetBound" } else { "ClusterSetNotFound" },
             message: if is_bound { "" } else { &message },
             generation: binding.metadata.generation,

@@ -21,7 +21,7 @@ use drover_runtime::{
 };
 use kube::ResourceExt;
 
-use crate::placement::Judging;
+use crate::{cluster::Belongings, placement::Judging};
 
 /// The objects of the API that the hub works with, and what is derived from them.
 pub(crate) struct Fleet {
@@ -37,12 +37,17 @@ pub(crate) struct Fleet {
     pub(crate) judging: BTreeMap<ObjectKey, Judging>,
     /// Which placements have selected a cluster, and in how many slices.
     pub(crate) selections: BTreeMap<ClusterName, BTreeMap<ObjectKey, usize>>,
-    queues: Queues,
+    /// What belongs to clusters.
+    pub(crate) belongings: Belongings,
+    pub(crate) queues: Queues,
+    pub(crate) clock: Clock,
 }
 
 /// The keys that need attention, for each controller.
 #[derive(Clone, Debug)]
 pub(crate) struct Queues {
+    pub(crate) clusters: Arc<Queue<ObjectKey>>,
+    pub(crate) requests: Arc<Queue<ObjectKey>>,
     pub(crate) sets: Arc<Queue<ObjectKey>>,
     pub(crate) bindings: Arc<Queue<ObjectKey>>,
     pub(crate) placements: Arc<Queue<ObjectKey>>,
@@ -51,7 +56,7 @@ pub(crate) struct Queues {
 impl Queues {
     pub(crate) fn new(clock: &Clock) -> Self {
         let queue = || Arc::new(Queue::new(clock.clone()));
-        Self { sets: queue(), bindings: queue(), placements: queue() }
+        Self { clusters: queue(), requests: queue(), sets: queue(), bindings: queue(), placements: queue() }
     }
 }
 
@@ -95,7 +100,7 @@ impl Members {
 }
 
 impl Fleet {
-    pub(crate) fn new(queues: Queues) -> Self {
+    pub(crate) fn new(queues: Queues, clock: Clock) -> Self {
         Self {
             clusters: Store::default(),
             sets: Store::default(),
@@ -106,7 +111,9 @@ impl Fleet {
             members: BTreeMap::new(),
             judging: BTreeMap::new(),
             selections: BTreeMap::new(),
+            belongings: Belongings::default(),
             queues,
+            clock,
         }
     }
 
@@ -160,6 +167,7 @@ impl Tracks<ManagedCluster> for Fleet {
     }
 
     fn changed(&mut self, change: &Change<ManagedCluster>) {
+        self.mark_belongings(change);
         let cluster = ClusterName::from(&*change.key.name);
         let mut touched = Vec::new();
         for (set, members) in &mut self.members {

@@ -4,16 +4,25 @@
 //! controller decides on its keys with the fleet in view and writes what differs. Of several hubs one leads and writes; the
 //! others keep their fleet warm.
 
+mod cluster;
 mod cluster_set;
+mod controllers;
 mod fleet;
 mod placement;
 
-use std::{io, net::SocketAddr};
+use std::{collections::BTreeSet, fmt::Debug, io, net::SocketAddr};
 
+use drover_api::{
+    addon::ManagedClusterAddOn,
+    cluster::{
+        AddOnPlacementScore, ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding, Placement, PlacementDecision,
+    },
+    work::ManifestWork,
+};
 use drover_runtime::{
     clock::Clock,
     controller::{Controller, Reconciler, Tools},
-    fleet::Shared,
+    fleet::{Shared, Tracks},
     gate::Gate,
     informer::{Freshness, Informer},
     lease::{Elector, Leadership, NoIdentity},
@@ -22,12 +31,23 @@ use drover_runtime::{
     serve::{Server, endpoints},
     store::ObjectKey,
 };
-use kube::{Client, runtime::watcher};
+use k8s_openapi::{
+    api::{
+        certificates::v1::CertificateSigningRequest,
+        coordination::v1::Lease,
+        core::v1::Namespace,
+        rbac::v1::{ClusterRole, ClusterRoleBinding, RoleBinding},
+    },
+    serde::de::DeserializeOwned,
+};
+use kube::{Client, Resource, api::PartialObjectMeta, runtime::watcher};
 use tokio::{sync::watch, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
+pub use crate::controllers::{Area, Controllers, NotControllers};
 use crate::{
+    cluster::{Clusters, SigningRequests, labelled, leases, trim_remains, trim_request},
     cluster_set::{ClusterSets, DEFAULT_SET, GLOBAL_SET, SetBindings},
     fleet::{Fleet, Queues},
     placement::Placements,
@@ -45,6 +65,11 @@ pub struct Options {
     pub identity: Option<String>,
     /// Where health and metrics are served; without it they are not.
     pub health_listen: Option<SocketAddr>,
+    /// Which controllers it runs.
+    pub controllers: Controllers,
+    /// The groups whose members may bring clusters in: the requests of accepted clusters for their first certificate are
+    /// approved if one of these made them.
+    pub bootstrap_groups: BTreeSet<String>,
 }
 
 /// Why a hub could not be run.
@@ -99,10 +124,11 @@ impl Hub {
         let metrics = Metrics::new();
         let freshness = Freshness::default();
         let queues = Queues::new(&clock);
-        let fleet = Shared::new(Fleet::new(queues.clone()));
+        let fleet = Shared::new(Fleet::new(queues.clone(), clock.clone()));
         let mut foundation = Stage::new();
         let leadership = elect(&client, options, &clock, &metrics, &mut foundation)?;
-        watch_everything(&client, &fleet, &freshness, &metrics, &mut foundation);
+        Watches { client: &client, fleet: &fleet, freshness: &freshness, metrics: &metrics, stage: &mut foundation }
+            .start(&options.controllers);
         let (gate, keep_fresh) = Gate::new(leadership, freshness.clone());
         let end = foundation.end.clone();
         foundation.tasks.spawn(async move {
@@ -112,13 +138,7 @@ impl Hub {
 
         let tools = Tools { fleet, gate, clock, metrics };
         let mut controllers = Stage::new();
-        // Every hub has these two sets, even where nothing has told of them yet.
-        for set in [DEFAULT_SET, GLOBAL_SET] {
-            queues.sets.mark(ObjectKey::cluster_wide(set));
-        }
-        run(ClusterSets, queues.sets, &client, &tools, &mut controllers);
-        run(SetBindings, queues.bindings, &client, &tools, &mut controllers);
-        run(Placements, queues.placements, &client, &tools, &mut controllers);
+        run_controllers(options, queues, &client, &tools, &mut controllers);
         Ok(Self { health, controllers, foundation })
     }
 
@@ -170,30 +190,94 @@ async fn count_leadership(mut leadership: watch::Receiver<Leadership>, metrics: 
 }
 
 /// Starts one watch for each kind.
-fn watch_everything(
-    client: &Client,
-    fleet: &Shared<Fleet>,
-    freshness: &Freshness,
-    metrics: &Metrics,
-    stage: &mut Stage,
-) {
-    macro_rules! watch {
-        ($($kind:ident),+) => { $({
-            let informer = Informer::<drover_api::cluster::$kind>::new(client.clone(), watcher::Config::default(), freshness, metrics);
-            let (end, fleet) = (stage.end.clone(), fleet.clone());
-            stage.tasks.spawn(async move {
-                end.run_until_cancelled(informer.run(fleet)).await;
-            });
-        })+ };
+struct Watches<'a> {
+    client: &'a Client,
+    fleet: &'a Shared<Fleet>,
+    freshness: &'a Freshness,
+    metrics: &'a Metrics,
+    stage: &'a mut Stage,
+}
+
+impl Watches<'_> {
+    fn start(mut self, controllers: &Controllers) {
+        self.all::<ManagedCluster>();
+        self.all::<ManagedClusterSet>();
+        self.all::<ManagedClusterSetBinding>();
+        self.all::<Placement>();
+        self.all::<PlacementDecision>();
+        self.all::<AddOnPlacementScore>();
+        if controllers.runs(Area::Cluster) {
+            self.belongings();
+        }
     }
-    watch!(
-        ManagedCluster,
-        ManagedClusterSet,
-        ManagedClusterSetBinding,
-        Placement,
-        PlacementDecision,
-        AddOnPlacementScore
-    );
+
+    /// What belongs to clusters.
+    fn belongings(&mut self) {
+        self.all::<Namespace>();
+        self.some::<ClusterRole>(labelled());
+        self.some::<ClusterRoleBinding>(labelled());
+        self.some::<RoleBinding>(labelled());
+        self.some::<Lease>(leases());
+        let requests = self.informer(labelled()).trimmed(trim_request);
+        self.run::<CertificateSigningRequest>(requests);
+        let addons = self.informer(watcher::Config::default()).trimmed(trim_remains);
+        self.run::<PartialObjectMeta<ManagedClusterAddOn>>(addons);
+        let works = self.informer(watcher::Config::default()).trimmed(trim_remains);
+        self.run::<PartialObjectMeta<ManifestWork>>(works);
+    }
+
+    fn all<K: Watched>(&mut self)
+    where
+        Fleet: Tracks<K>,
+    {
+        self.some::<K>(watcher::Config::default());
+    }
+
+    fn some<K: Watched>(&mut self, which: watcher::Config)
+    where
+        Fleet: Tracks<K>,
+    {
+        self.run::<K>(self.informer(which));
+    }
+
+    fn informer<K: Watched>(&self, which: watcher::Config) -> Informer<K> {
+        Informer::new(self.client.clone(), which, self.freshness, self.metrics)
+    }
+
+    fn run<K: Watched>(&mut self, informer: Informer<K>)
+    where
+        Fleet: Tracks<K>,
+    {
+        let (end, fleet) = (self.stage.end.clone(), self.fleet.clone());
+        self.stage.tasks.spawn(async move {
+            end.run_until_cancelled(informer.run(fleet)).await;
+        });
+    }
+}
+
+/// A kind that can be watched.
+trait Watched: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static {}
+
+impl<K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static> Watched for K {}
+
+/// Starts the controllers that the hub is to run.
+fn run_controllers(options: &Options, queues: Queues, client: &Client, tools: &Tools<Fleet>, stage: &mut Stage) {
+    if options.controllers.runs(Area::Cluster) {
+        run(Clusters, queues.clusters, client, tools, stage);
+        let bootstrap_groups = options.bootstrap_groups.clone();
+        run(SigningRequests { bootstrap_groups }, queues.requests, client, tools, stage);
+    }
+    if options.controllers.runs(Area::ClusterSet) {
+        // Every hub has these two sets, even where nothing has told of them yet.
+        for set in [DEFAULT_SET, GLOBAL_SET] {
+            queues.sets.mark(ObjectKey::cluster_wide(set));
+        }
+        run(ClusterSets, queues.sets, client, tools, stage);
+        run(SetBindings, queues.bindings, client, tools, stage);
+    }
+    if options.controllers.runs(Area::Placement) {
+        run(Placements, queues.placements, client, tools, stage);
+    }
 }
 
 async fn serve(

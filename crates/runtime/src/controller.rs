@@ -133,7 +133,10 @@ impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
         let result = AssertUnwindSafe(self.reconcile(&key)).catch_unwind().await.unwrap_or(Err(Trouble::Panicked));
         let (outcome, done) = match result {
             Ok(wake) => (Outcome::Ok, Done::Well(wake)),
-            Err(trouble) => (Self::report(&key, &trouble), Done::Failed),
+            Err(trouble) => match Self::report(&key, &trouble) {
+                Outcome::Conflict => (Outcome::Conflict, Done::Overtaken),
+                outcome => (outcome, Done::Failed),
+            },
         };
         self.tools.metrics.reconciled(R::NAME, outcome, begun.elapsed());
         self.queue.done(&key, done);

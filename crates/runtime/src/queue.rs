@@ -49,6 +49,8 @@ pub enum Done {
     Well(Option<Timestamp>),
     /// It failed, and rests for a while, the longer the more often in a row.
     Failed,
+    /// Somebody else was faster. It rests as if it had failed, unless what changed has marked it already.
+    Overtaken,
 }
 
 impl<T: Ord + Clone> Queue<T> {
@@ -145,7 +147,7 @@ impl<T: Ord + Clone> State<T> {
                 self.failures.remove(key);
                 wake
             }
-            Done::Failed => Some(after(now, self.rest(key))),
+            Done::Failed | Done::Overtaken => Some(after(now, self.rest(key))),
         };
         self.set_wake(key, wake);
         // A key that rests after a failure is not hurried by a mark: what failed would fail again.
@@ -187,6 +189,20 @@ mod tests {
 
     fn taken(queue: &Queue<&'static str>) -> Option<&'static str> {
         queue.take().now_or_never()
+    }
+
+    #[test]
+    fn a_key_that_was_overtaken_comes_at_once_if_the_change_is_known() {
+        let (clock, queue) = queue();
+        queue.mark("a");
+        assert_eq!(taken(&queue), Some("a"));
+        queue.mark("a");
+        queue.done(&"a", Done::Overtaken);
+        assert_eq!(taken(&queue), Some("a"));
+        queue.done(&"a", Done::Overtaken);
+        assert_eq!(taken(&queue), None, "nothing has changed since");
+        clock.advance(LONGEST_REST);
+        assert_eq!(taken(&queue), Some("a"));
     }
 
     #[test]

@@ -69,11 +69,13 @@ pub struct Store<K> {
     objects: BTreeMap<ObjectKey, Arc<K>>,
     /// While everything is listed anew: what was there before, and has been seen by nobody since.
     unseen: BTreeSet<ObjectKey>,
+    /// What is there and can not be read, or not any more.
+    unreadable: BTreeSet<ObjectKey>,
 }
 
 impl<K> Default for Store<K> {
     fn default() -> Self {
-        Self { objects: BTreeMap::new(), unseen: BTreeSet::new() }
+        Self { objects: BTreeMap::new(), unseen: BTreeSet::new(), unreadable: BTreeSet::new() }
     }
 }
 
@@ -82,6 +84,12 @@ impl<K: Resource> Store<K> {
     #[must_use]
     pub fn get(&self, key: &ObjectKey) -> Option<&Arc<K>> {
         self.objects.get(key)
+    }
+
+    /// Whether an object is there, be it readable or not.
+    #[must_use]
+    pub fn has(&self, key: &ObjectKey) -> bool {
+        self.objects.contains_key(key) || self.unreadable.contains(key)
     }
 
     /// All objects, in order.
@@ -99,6 +107,7 @@ impl<K: Resource> Store<K> {
     pub fn apply(&mut self, object: K) -> Option<Change<K>> {
         let key = ObjectKey::of(&object);
         self.unseen.remove(&key);
+        self.unreadable.remove(&key);
         if self.objects.get(&key).is_some_and(|known| !is_later(object.meta(), known.meta())) {
             return None;
         }
@@ -110,6 +119,7 @@ impl<K: Resource> Store<K> {
     /// Takes note that an object is there, though not as what.
     pub fn keep(&mut self, key: &ObjectKey) {
         self.unseen.remove(key);
+        self.unreadable.insert(key.clone());
     }
 
     /// Takes note that the object that last had this metadata is gone, unless it is known to have been made again since.
@@ -124,7 +134,7 @@ impl<K: Resource> Store<K> {
 
     /// All objects are about to be listed anew.
     pub fn begin_list(&mut self) {
-        self.unseen = self.objects.keys().cloned().collect();
+        self.unseen = self.objects.keys().chain(&self.unreadable).cloned().collect();
     }
 
     /// All objects have been listed: what nobody has seen since is gone.
@@ -133,6 +143,7 @@ impl<K: Resource> Store<K> {
     }
 
     fn remove(&mut self, key: ObjectKey) -> Option<Change<K>> {
+        self.unreadable.remove(&key);
         let old = self.objects.remove(&key)?;
         Some(Change { key, old: Some(old), new: None })
     }
@@ -223,6 +234,18 @@ mod tests {
         store.keep(&ObjectKey::namespaced("ns", "a"));
         assert!(store.end_list().is_empty());
         assert_eq!(versions(&store), ["a@1"]);
+    }
+
+    #[test]
+    fn what_can_not_be_read_is_there_all_the_same() {
+        let mut store = Store::<ConfigMap>::default();
+        let key = ObjectKey::namespaced("ns", "a");
+        store.keep(&key);
+        assert!(store.has(&key) && store.get(&key).is_none());
+        store.begin_list();
+        assert!(store.has(&key), "it is there until the list is complete without it");
+        store.end_list();
+        assert!(!store.has(&key));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use kube::{
 use tokio::time::timeout;
 
 /// Long enough for a machine that does many things at once.
-const PATIENCE: Duration = Duration::from_mins(1);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Waits until the object of that name satisfies `condition`, and returns it. `what` is what is waited for, in words.
 pub async fn until<K>(api: &Api<K>, name: &str, what: &str, condition: impl Fn(&K) -> bool) -> K

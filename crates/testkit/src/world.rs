@@ -68,6 +68,11 @@ impl World {
         identity::by_token(self, namespace, name).await
     }
 
+    /// The client of somebody who has a certificate for that user and those groups.
+    pub async fn certified(&self, user: &str, groups: &[&str]) -> Client {
+        identity::by_certificate(self, user, groups).await
+    }
+
     /// The kubeconfig of an administrator.
     #[must_use]
     pub fn kubeconfig(&self) -> &Path {

@@ -5,7 +5,7 @@ use std::{env, fs, io::Write, net::SocketAddr, path::PathBuf, process};
 use anyhow::{Context, bail};
 use clap::Args;
 use drover_api::cluster::Placement;
-use drover_hub::{Hub, Options};
+use drover_hub::{Controllers, Hub, Options};
 use drover_runtime::clock::Clock;
 use kube::{
     Api, Client, Config,
@@ -20,10 +20,13 @@ const NAMESPACE: &str = "open-cluster-management-hub";
 /// Where a pod is told its namespace.
 const POD_NAMESPACE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
 
+/// The group of the bootstrap tokens that clusters join with.
+const BOOTSTRAP_GROUP: &str = "system:bootstrappers:managedcluster";
+
 /// Run the hub's controllers against a Kubernetes that has Drover's API.
 ///
-/// Today these are the controllers of cluster sets, their bindings, and placements. Of several hubs on one Kubernetes
-/// one leads, and another takes over when it ends.
+/// Today these are the controllers of clusters, cluster sets, their bindings, and placements. Of several hubs on one
+/// Kubernetes one leads, and another takes over when it ends.
 #[derive(Debug, Args)]
 pub(crate) struct HubCommand {
     /// The kubeconfig of the Kubernetes; that of the pod, or the usual one, where it is not set.
@@ -39,6 +42,14 @@ pub(crate) struct HubCommand {
     /// Where /healthz, /readyz and /metrics are served.
     #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:8080")]
     health_listen: SocketAddr,
+    /// Which controllers to run: names, * for all, -name to leave one out. `*,-cluster,-clusterset` leaves registration to
+    /// OCM's own controllers, and `*,-placement` placements.
+    #[arg(long, value_name = "LIST", default_value = "*", allow_hyphen_values = true)]
+    controllers: Controllers,
+    /// A group whose members may bring clusters in: their requests for the first certificate of a cluster that is
+    /// accepted are approved. Can be given several times.
+    #[arg(long = "bootstrap-group", value_name = "GROUP", default_value = BOOTSTRAP_GROUP)]
+    bootstrap_groups: Vec<String>,
 }
 
 impl HubCommand {
@@ -58,6 +69,8 @@ impl HubCommand {
                 .map_or_else(|_| NAMESPACE.to_owned(), |text| text.trim().to_owned()),
             identity: self.leader_elect.then(|| self.identity.clone().unwrap_or_else(own_identity)),
             health_listen: Some(self.health_listen),
+            controllers: self.controllers.clone(),
+            bootstrap_groups: self.bootstrap_groups.iter().cloned().collect(),
         };
         let hub = Hub::start(client, &options, Clock::system()).await?;
         if let Some(health) = hub.health() {

@@ -12,23 +12,20 @@ use drover_api::{
         ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding, ManagedClusterSetBindingSpec,
         ManagedClusterSetSpec, Placement, PlacementDecision, PlacementSpec,
     },
-    names::{CLUSTER_SET_LABEL, PLACEMENT_LABEL},
+    names::PLACEMENT_LABEL,
 };
-use drover_hub::{Hub, Options};
-use drover_runtime::clock::{Clock, ManualClock, after};
-use drover_testkit::{
-    World,
-    objects::{self, Described as _},
-    wait,
-};
-use k8s_openapi::{api::coordination::v1::Lease, apimachinery::pkg::apis::meta::v1::Condition, jiff::Timestamp};
+use drover_runtime::clock::{ManualClock, after};
+use drover_testkit::{World, wait};
+use k8s_openapi::{api::coordination::v1::Lease, jiff::Timestamp};
 use kube::{
     Api, Client, ResourceExt,
-    api::{DeleteParams, ListParams, Patch, PatchParams, PostParams},
+    api::{DeleteParams, ListParams, Patch, PatchParams},
 };
 use serde_json::json;
 
-use crate::documents::repository;
+use crate::running::{
+    NAMESPACE, as_hub, bound_namespace, condition, create, make_cluster, satisfied, selected, start, start_at,
+};
 
 drover_testkit::scenarios! {
     Own {
@@ -41,59 +38,6 @@ drover_testkit::scenarios! {
         a_leader_that_was_frozen_finds_that_it_leads_no_more,
         the_command_runs_the_hub_and_releases_the_lease,
     }
-}
-
-const NAMESPACE: &str = "open-cluster-management-hub";
-
-/// The hub's own client, with the permissions that `deploy/` gives it.
-async fn as_hub(world: &World) -> Client {
-    let role = repository().join("deploy/hub/role.yaml");
-    world.kubectl(["apply", "--server-side", "-f", role.to_str().expect("a path is text")]).await.success();
-    world.service_account(NAMESPACE, "drover-hub").await
-}
-
-async fn start(client: Client, identity: Option<&str>) -> Hub {
-    start_at(client, identity, Clock::system()).await
-}
-
-async fn start_at(client: Client, identity: Option<&str>, clock: Clock) -> Hub {
-    let options =
-        Options { namespace: NAMESPACE.to_owned(), identity: identity.map(str::to_owned), health_listen: None };
-    Hub::start(client, &options, clock).await.expect("the hub starts")
-}
-
-async fn make_cluster(world: &World, name: &str, set: &str) {
-    let cluster = objects::cluster(name).labelled(CLUSTER_SET_LABEL, set);
-    create(&Api::<ManagedCluster>::all(world.client()), cluster).await;
-}
-
-async fn create<K>(api: &Api<K>, object: K) -> K
-where
-    K: kube::Resource + Clone + std::fmt::Debug + serde::Serialize + serde::de::DeserializeOwned,
-{
-    api.create(&PostParams::default(), &object).await.expect("an object can be made")
-}
-
-/// A namespace that is bound to a set.
-async fn bound_namespace(world: &World, set: &str) -> String {
-    let namespace = world.namespace("bound").await;
-    let spec = ManagedClusterSetBindingSpec { cluster_set: set.to_owned() };
-    let binding = ManagedClusterSetBinding::new(set, spec);
-    create(&Api::namespaced(world.client(), &namespace), binding).await;
-    namespace
-}
-
-fn condition<'a>(conditions: &'a [Condition], type_: &str) -> Option<(&'a str, &'a str)> {
-    let found = conditions.iter().find(|condition| condition.type_ == type_)?;
-    Some((found.status.as_str(), found.reason.as_str()))
-}
-
-fn satisfied(placement: &Placement) -> Option<(&str, &str)> {
-    condition(&placement.status.as_ref()?.conditions, "PlacementSatisfied")
-}
-
-fn selected(placement: &Placement) -> Option<i32> {
-    placement.status.as_ref().map(|status| status.number_of_selected_clusters)
 }
 
 /// The clusters in all slices of a placement.

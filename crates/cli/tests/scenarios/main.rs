@@ -5,6 +5,7 @@
 mod both_versions;
 #[path = "../../../api/tests/api/case.rs"]
 mod case;
+mod clusters;
 mod commands;
 mod crds;
 mod documents;
@@ -14,3 +15,4 @@ mod hub;
 mod parts;
 mod round_trip;
 mod rules;
+mod running;

@@ -12,14 +12,17 @@ use kube::{
 };
 use serde_json::json;
 
+use crate::running::{as_hub, start};
+
 drover_testkit::scenarios! {
-    Shared {
+    Own {
         what_a_manager_deploys_is_reported_by_the_agent,
         an_agent_touches_only_what_is_its_own,
     }
 }
 
 async fn what_a_manager_deploys_is_reported_by_the_agent(world: World) {
+    let hub = start(as_hub(&world).await, None).await;
     let (cluster, addon) = (world.unique("cluster"), world.unique("addon"));
     let agent = Agent::join(&world, &cluster).await;
     let obeying = agent.obey();
@@ -45,9 +48,11 @@ async fn what_a_manager_deploys_is_reported_by_the_agent(world: World) {
         reported.metadata.annotations.unwrap_or_default()["open-cluster-management.io/config-spec-hash"].clone();
     assert_eq!(stamp, json!({ "addonhubconfigs.addon.open-cluster-management.io//hub-config": hash }).to_string());
     obeying.abort();
+    hub.stop().await;
 }
 
 async fn an_agent_touches_only_what_is_its_own(world: World) {
+    let hub = start(as_hub(&world).await, None).await;
     let (own, other) = (world.unique("cluster"), world.unique("cluster"));
     let agent = Agent::join(&world, &own).await;
     Agent::join(&world, &other).await;
@@ -60,6 +65,7 @@ async fn an_agent_touches_only_what_is_its_own(world: World) {
     let made =
         agent.works().create(&PostParams::default(), &objects::work(&own, "own", [objects::config_map("x")])).await;
     assert!(is_forbidden(made.expect_err("an agent does not make works")));
+    hub.stop().await;
 }
 
 fn holds(work: &ManifestWork, type_: &str) -> bool {

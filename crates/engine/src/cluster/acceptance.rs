@@ -9,7 +9,6 @@ use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta},
     jiff::Timestamp,
 };
-use kube::core::PartialObjectMeta;
 
 use super::conditions;
 use crate::condition::{self, Holds, Says};
@@ -59,7 +58,7 @@ impl Hindrance {
 
 /// What is to be done about a cluster, given the namespace of its name if there is one.
 #[must_use]
-pub fn judge(cluster: &ManagedCluster, namespace: Option<&PartialObjectMeta<Namespace>>) -> Acceptance {
+pub fn judge(cluster: &ManagedCluster, namespace: Option<&Namespace>) -> Acceptance {
     if !cluster.spec.hub_accepts_client {
         let was_accepted = condition::holds(conditions(cluster), HUB_ACCEPTED).is_some();
         return if was_accepted { Acceptance::Denied } else { Acceptance::Awaited };
@@ -72,7 +71,9 @@ pub fn judge(cluster: &ManagedCluster, namespace: Option<&PartialObjectMeta<Name
         Some(metadata) if metadata.deletion_timestamp.is_some() => {
             Acceptance::Hindered(Hindrance::NamespaceTerminating(name.to_owned()))
         }
-        Some(metadata) if !belongs_to(metadata, name) => Acceptance::Hindered(Hindrance::Namespace(name.to_owned())),
+        Some(metadata) if !belongs_to(cluster, metadata, name) => {
+            Acceptance::Hindered(Hindrance::Namespace(name.to_owned()))
+        }
         _ => Acceptance::Accepted,
     }
 }
@@ -91,13 +92,16 @@ pub fn conditions_of(cluster: &ManagedCluster, acceptance: &Acceptance, now: Tim
             (Holds::No, hindrance.reason(), hindered.as_str())
         }
     };
-    let says = Says { type_: HUB_ACCEPTED, holds, reason, message, generation: cluster.metadata.generation };
+    let says = Says { type_: HUB_ACCEPTED, holds, reason, message, generation: None };
     condition::with(there, says, now)
 }
 
-/// Whether something is labelled as a cluster's own.
-fn belongs_to(metadata: &ObjectMeta, cluster: &str) -> bool {
-    metadata.labels.as_ref().and_then(|labels| labels.get(CLUSTER_NAME_LABEL)).is_some_and(|owner| owner == cluster)
+/// Whether a namespace is a cluster's own: by its label, or because the cluster was accepted with it and the label was lost.
+fn belongs_to(cluster: &ManagedCluster, namespace: &ObjectMeta, name: &str) -> bool {
+    match namespace.labels.as_ref().and_then(|labels| labels.get(CLUSTER_NAME_LABEL)) {
+        Some(owner) => owner == name,
+        None => condition::holds(conditions(cluster), HUB_ACCEPTED) == Some(Holds::Yes),
+    }
 }
 
 /// Whether a namespace can have that name.
@@ -122,9 +126,9 @@ mod tests {
         ManagedCluster::new(name, ManagedClusterSpec { hub_accepts_client: accepted, ..ManagedClusterSpec::default() })
     }
 
-    fn namespace(owner: Option<&str>) -> PartialObjectMeta<Namespace> {
+    fn namespace(owner: Option<&str>) -> Namespace {
         let labels = owner.map(|owner| BTreeMap::from([(CLUSTER_NAME_LABEL.to_owned(), owner.to_owned())]));
-        PartialObjectMeta { metadata: ObjectMeta { labels, ..ObjectMeta::default() }, ..PartialObjectMeta::default() }
+        Namespace { metadata: ObjectMeta { labels, ..ObjectMeta::default() }, ..Namespace::default() }
     }
 
     #[test]
@@ -135,6 +139,15 @@ mod tests {
         let not_owned = Acceptance::Hindered(Hindrance::Namespace("one".to_owned()));
         assert_eq!(judge(&one, Some(&namespace(None))), not_owned);
         assert_eq!(judge(&one, Some(&namespace(Some("two")))), not_owned);
+    }
+
+    #[test]
+    fn a_label_that_was_lost_does_not_cost_the_cluster_its_namespace() {
+        let mut one = cluster("one", true);
+        let conditions = conditions_of(&one, &Acceptance::Accepted, Timestamp::UNIX_EPOCH);
+        one.status = Some(ManagedClusterStatus { conditions, ..ManagedClusterStatus::default() });
+        assert_eq!(judge(&one, Some(&namespace(None))), Acceptance::Accepted);
+        assert_ne!(judge(&one, Some(&namespace(Some("two")))), Acceptance::Accepted);
     }
 
     #[test]

@@ -123,12 +123,7 @@ fn role_ref(name: String) -> RoleRef {
 }
 
 fn subject(cluster: &ClusterName) -> Subject {
-    Subject {
-        api_group: Some(RBAC.to_owned()),
-        kind: "Group".to_owned(),
-        name: agents(cluster),
-        ..Subject::default()
-    }
+    Subject { api_group: Some(RBAC.to_owned()), kind: "Group".to_owned(), name: agents(cluster), ..Subject::default() }
 }
 
 fn rule(group: &str, resource: &str, verbs: &[&str]) -> PolicyRule {

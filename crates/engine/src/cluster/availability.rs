@@ -29,25 +29,30 @@ const DURATION: Duration = Duration::from_mins(1);
 pub struct Heartbeat {
     /// When it was, by the agent's clock.
     pub renewed: Timestamp,
-    /// When the hub saw it, by the hub's clock.
-    pub seen: Timestamp,
+    /// When the hub learnt of it, by the hub's clock.
+    pub noticed: Timestamp,
+    /// How the hub learnt of it.
+    pub sight: Sight,
+}
+
+/// How the hub learnt of a renewal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sight {
+    /// It was looking when the renewal came.
+    Live,
+    /// It found the renewal when it began to look.
+    Found,
 }
 
 impl Heartbeat {
-    /// A renewal that came while the hub was looking.
-    #[must_use]
-    pub fn now(renewed: Timestamp, now: Timestamp) -> Self {
-        Self { renewed, seen: now }
-    }
-
-    /// A renewal that the hub found when it began to look: it takes the agent's word for when it was, unless it knows the
-    /// agent's clock to be wrong.
-    #[must_use]
-    pub fn found(renewed: Timestamp, cluster: Option<&ManagedCluster>, now: Timestamp) -> Self {
-        let is_wrong = cluster.is_some_and(|cluster| {
-            condition::holds(conditions(cluster), CLUSTER_CLOCK_SYNCED) == Some(Holds::No)
-        });
-        Self { renewed, seen: if is_wrong { now } else { renewed.min(now) } }
+    /// When the renewal was, by the hub's clock. Of one that it found, the hub takes the agent's word for it, unless it knows
+    /// the agent's clock to be wrong.
+    fn seen(self, cluster: &ManagedCluster) -> Timestamp {
+        let is_wrong = || condition::holds(conditions(cluster), CLUSTER_CLOCK_SYNCED) == Some(Holds::No);
+        match self.sight {
+            Sight::Found if !is_wrong() => self.renewed.min(self.noticed),
+            _ => self.noticed,
+        }
     }
 }
 
@@ -64,22 +69,22 @@ pub struct Judgement {
 #[must_use]
 pub fn judge(cluster: &ManagedCluster, heartbeat: Option<Heartbeat>, now: Timestamp) -> Judgement {
     let there = conditions(cluster).to_vec();
-    let generation = cluster.metadata.generation;
     let Some(heartbeat) = heartbeat else {
         let conditions = match cluster.metadata.deletion_timestamp {
-            Some(_) => silent(there, "the cluster is being deleted, and its lease is gone", generation, now),
+            Some(_) => silent(there, "the cluster is being deleted, and its lease is gone", now),
             None => there,
         };
         return Judgement { conditions, look_again: None };
     };
     let grace = grace(cluster);
-    let conditions = compare_clocks(there, cluster, heartbeat, grace, now);
-    let end = heartbeat.seen.checked_add(grace).unwrap_or(Timestamp::MAX);
+    let seen = heartbeat.seen(cluster);
+    let conditions = compare_clocks(there, cluster, heartbeat.renewed.duration_since(seen), grace, now);
+    let end = seen.checked_add(grace).unwrap_or(Timestamp::MAX);
     if now < end {
         return Judgement { conditions, look_again: Some(end) };
     }
-    let message = format!("the agent has not renewed its lease since {:.0}", heartbeat.seen);
-    Judgement { conditions: silent(conditions, &message, generation, now), look_again: None }
+    let message = format!("the agent has not renewed its lease since {seen:.0}");
+    Judgement { conditions: silent(conditions, &message, now), look_again: None }
 }
 
 /// How long a cluster may be silent.
@@ -89,27 +94,26 @@ fn grace(cluster: &ManagedCluster) -> Duration {
     duration * GRACE
 }
 
-fn silent(there: Vec<Condition>, message: &str, generation: Option<i64>, now: Timestamp) -> Vec<Condition> {
+fn silent(there: Vec<Condition>, message: &str, now: Timestamp) -> Vec<Condition> {
     // Since when it is silent does not change while it is, whatever a hub that was started since takes it for.
     if condition::holds(&there, CLUSTER_AVAILABLE) == Some(Holds::Unknown) {
         return there;
     }
     let reason = "ManagedClusterLeaseUpdateStopped";
-    let says = Says { type_: CLUSTER_AVAILABLE, holds: Holds::Unknown, reason, message, generation };
+    let says = Says { type_: CLUSTER_AVAILABLE, holds: Holds::Unknown, reason, message, generation: None };
     condition::with(there, says, now)
 }
 
 fn compare_clocks(
     there: Vec<Condition>,
     cluster: &ManagedCluster,
-    heartbeat: Heartbeat,
+    apart: SignedDuration,
     grace: Duration,
     now: Timestamp,
 ) -> Vec<Condition> {
     if cluster.annotations().get(SKIP_CLOCK_SYNC_ANNOTATION).is_some_and(|value| value == "true") {
         return there;
     }
-    let apart = heartbeat.renewed.duration_since(heartbeat.seen);
     let holds = apart.unsigned_abs() < grace;
     // How far it is out changes with every renewal; that it is, does not.
     if !holds && condition::holds(&there, CLUSTER_CLOCK_SYNCED) == Some(Holds::No) {
@@ -121,7 +125,7 @@ fn compare_clocks(
         holds: holds.into(),
         reason: if holds { "ManagedClusterClockSynced" } else { "ManagedClusterClockOutOfSync" },
         message: &message,
-        generation: cluster.metadata.generation,
+        generation: None,
     };
     condition::with(there, says, now)
 }
@@ -146,6 +150,14 @@ mod tests {
         ManagedCluster::new("one", ManagedClusterSpec { lease_duration_seconds: 60, ..ManagedClusterSpec::default() })
     }
 
+    fn live(renewed: Timestamp, noticed: Timestamp) -> Heartbeat {
+        Heartbeat { renewed, noticed, sight: Sight::Live }
+    }
+
+    fn found(renewed: Timestamp, noticed: Timestamp) -> Heartbeat {
+        Heartbeat { renewed, noticed, sight: Sight::Found }
+    }
+
     fn says(judgement: &Judgement, type_: &str) -> Option<(String, String)> {
         let condition = judgement.conditions.iter().find(|condition| condition.type_ == type_)?;
         Some((condition.status.clone(), condition.reason.clone()))
@@ -157,7 +169,7 @@ mod tests {
 
     #[test]
     fn a_cluster_is_silent_after_five_times_its_lease_and_not_before() {
-        let heartbeat = Some(Heartbeat::now(at(1000), at(1000)));
+        let heartbeat = Some(live(at(1000), at(1000)));
         let judgement = judge(&cluster(), heartbeat, at(1299));
         assert_eq!((says(&judgement, CLUSTER_AVAILABLE), judgement.look_again), (None, Some(at(1300))));
         let judgement = judge(&cluster(), heartbeat, at(1300));
@@ -167,7 +179,7 @@ mod tests {
 
     #[test]
     fn a_lease_from_the_future_does_not_keep_a_cluster_alive() {
-        let heartbeat = Some(Heartbeat::now(at(10_000), at(1000)));
+        let heartbeat = Some(live(at(10_000), at(1000)));
         let judgement = judge(&cluster(), heartbeat, at(1000));
         assert_eq!(says(&judgement, CLUSTER_CLOCK_SYNCED), holding("False", "ManagedClusterClockOutOfSync"));
         let judgement = judge(&cluster(), heartbeat, at(1300));
@@ -177,9 +189,9 @@ mod tests {
     #[test]
     fn a_restarted_hub_does_not_take_a_slow_clock_for_silence() {
         let mut slow = cluster();
-        let conditions = judge(&slow, Some(Heartbeat::now(at(1000), at(2000))), at(2000)).conditions;
+        let conditions = judge(&slow, Some(live(at(1000), at(2000))), at(2000)).conditions;
         slow.status = Some(ManagedClusterStatus { conditions, ..ManagedClusterStatus::default() });
-        let found = Heartbeat::found(at(1060), Some(&slow), at(2060));
+        let found = found(at(1060), at(2060));
         let judgement = judge(&slow, Some(found), at(2060));
         assert_eq!(says(&judgement, CLUSTER_AVAILABLE), None);
         assert_eq!(says(&judgement, CLUSTER_CLOCK_SYNCED), holding("False", "ManagedClusterClockOutOfSync"));
@@ -187,7 +199,7 @@ mod tests {
 
     #[test]
     fn a_restarted_hub_knows_how_long_a_cluster_has_been_silent() {
-        let found = Heartbeat::found(at(1000), Some(&cluster()), at(1200));
+        let found = found(at(1000), at(1200));
         assert_eq!(judge(&cluster(), Some(found), at(1200)).look_again, Some(at(1300)));
         let judgement = judge(&cluster(), Some(found), at(1300));
         assert_eq!(says(&judgement, CLUSTER_AVAILABLE), holding("Unknown", "ManagedClusterLeaseUpdateStopped"));
@@ -207,16 +219,16 @@ mod tests {
     fn a_clock_that_is_not_to_be_compared_is_not() {
         let mut skipped = cluster();
         skipped.annotations_mut().insert(SKIP_CLOCK_SYNC_ANNOTATION.to_owned(), "true".to_owned());
-        let judgement = judge(&skipped, Some(Heartbeat::now(at(10_000), at(0))), at(0));
+        let judgement = judge(&skipped, Some(live(at(10_000), at(0))), at(0));
         assert_eq!(says(&judgement, CLUSTER_CLOCK_SYNCED), None);
     }
 
     #[test]
     fn what_is_said_of_a_silent_cluster_stays_the_same() {
         let mut silent = cluster();
-        let conditions = judge(&silent, Some(Heartbeat::now(at(1000), at(1003))), at(2000)).conditions;
+        let conditions = judge(&silent, Some(live(at(1000), at(1003))), at(2000)).conditions;
         silent.status = Some(ManagedClusterStatus { conditions: conditions.clone(), ..Default::default() });
-        let found = Heartbeat::found(at(1000), Some(&silent), at(90_000));
+        let found = found(at(1000), at(90_000));
         assert_eq!(judge(&silent, Some(found), at(90_000)).conditions, conditions);
     }
 }

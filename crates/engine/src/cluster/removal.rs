@@ -19,6 +19,10 @@ use crate::condition::{self, Holds, Says};
 /// How many names a sentence lists.
 const NAMES: usize = 3;
 
+/// How to go on when nobody answers.
+const FORCE_HINT: &str = "; the cluster's agent, which has to do that, is not available: annotate the cluster with \
+     drover.dev/force-delete=true to go on without it, which leaves on the cluster what was applied there";
+
 /// What is still there of what a cluster leaves behind; of each kind in order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Remains<'a> {
@@ -102,20 +106,15 @@ pub fn conditions_of(cluster: &ManagedCluster, remains: &Remains<'_>, now: Times
     if remains.addons.is_empty() && remains.works.is_empty() {
         return there;
     }
-    let mut message =
-        format!("waiting until {} and {} are removed", count(&remains.addons, "add-on"), count(&remains.works, "work"));
-    if available(cluster) != Holds::Yes && !is_forced(cluster) {
-        message += &format!(
-            "; the cluster's agent, which has to do that, is not available: annotate the cluster with \
-             {FORCE_DELETE_ANNOTATION}=true to go on without it, which leaves on the cluster what was applied there"
-        );
-    }
+    let hint = if available(cluster) != Holds::Yes && !is_forced(cluster) { FORCE_HINT } else { "" };
+    let (addons, works) = (count(&remains.addons, "add-on"), count(&remains.works, "work"));
+    let message = format!("waiting until {addons} and {works} are removed{hint}");
     let says = Says {
         type_: CLUSTER_DELETING,
         holds: Holds::No,
         reason: "ResourceRemaining",
         message: &message,
-        generation: cluster.metadata.generation,
+        generation: None,
     };
     condition::with(there, says, now)
 }

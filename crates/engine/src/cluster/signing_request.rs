@@ -61,7 +61,9 @@ pub enum Flaw {
     #[error("the request asks for extensions, such as alternative names, which an agent has no use for")]
     Extensions,
     /// It is for other uses.
-    #[error("an agent's certificate is for client auth, and may be for digital signature and key encipherment; nothing else")]
+    #[error(
+        "an agent's certificate is for client auth, and may be for digital signature and key encipherment; nothing else"
+    )]
     Usages,
     /// One agent asks in the name of another.
     #[error("{0} asks for the certificate of another agent")]
@@ -110,7 +112,9 @@ fn is_accepted(cluster: &ManagedCluster) -> bool {
     cluster.spec.hub_accepts_client && cluster.metadata.deletion_timestamp.is_none()
 }
 
-fn is_decided(request: &CertificateSigningRequest) -> bool {
+/// Whether somebody has approved or denied a request.
+#[must_use]
+pub fn is_decided(request: &CertificateSigningRequest) -> bool {
     let conditions = request.status.as_ref().and_then(|status| status.conditions.as_ref());
     conditions.is_some_and(|conditions| {
         conditions.iter().any(|condition| ["Approved", "Denied"].contains(&&*condition.type_))

@@ -25,7 +25,8 @@ pub fn wanted(taints: &[Taint], available: Holds, now: Timestamp) -> Vec<Taint> 
         wanted.push(Taint { key: key.to_owned(), value: None, effect: TaintEffect::NoSelect, time_added: None });
     }
     for taint in &mut wanted {
-        taint.time_added.get_or_insert(Time(now));
+        // Whole seconds: OCM's agents round to them when they write the cluster back, and may not change a taint.
+        taint.time_added.get_or_insert(Time(Timestamp::from_second(now.as_second()).unwrap_or(now)));
     }
     wanted
 }

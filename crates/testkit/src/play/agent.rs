@@ -2,16 +2,16 @@
 
 use drover_api::{
     cluster::ManagedCluster,
-    names::CLUSTER_LEASE,
+    names::{CLUSTER_AVAILABLE, CLUSTER_JOINED, CLUSTER_LEASE, HUB_ACCEPTED},
     work::{ManifestResourceMeta, ManifestResourceStatus, ManifestStatus, ManifestWork, ManifestWorkStatus},
 };
 use futures_util::StreamExt;
 use k8s_openapi::{
     api::{
-        coordination::v1::{Lease, LeaseSpec},
-        rbac::v1::Subject,
+        authorization::v1::{ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec},
+        coordination::v1::Lease,
     },
-    apimachinery::pkg::apis::meta::v1::MicroTime,
+    apimachinery::pkg::apis::meta::v1::{Condition, MicroTime},
     jiff::Timestamp,
 };
 use kube::{
@@ -20,31 +20,81 @@ use kube::{
     runtime::{WatchStreamExt, watcher},
 };
 use serde_json::{Value, json};
-use tokio::task::JoinHandle;
+use tokio::{task::JoinHandle, time::timeout};
 
-use super::{conditions::holds, identity};
-use crate::{World, objects};
+use super::{conditions::holds, identity::Asked};
+use crate::{World, objects, wait, wait::PATIENCE};
 
-/// An agent that acts as `system:open-cluster-management:<cluster>:<agent>`, with the permissions that OCM's hub
-/// gives an agent: its own cluster, and what is in its cluster's namespace.
+/// The group of those who may bring clusters in.
+const BOOTSTRAP_GROUP: &str = "system:bootstrappers:managedcluster";
+
+/// A cluster that asks to be let in: it has stored its ManagedCluster and its signing request, as somebody of the bootstrap group.
+pub struct Applicant {
+    cluster: String,
+    asked: Asked,
+}
+
+/// An agent that acts as `system:open-cluster-management:<cluster>:<agent>`, with the permissions that the hub has given it.
 pub struct Agent {
     cluster: String,
     client: Client,
 }
 
-impl Agent {
-    /// A new cluster, accepted by the hub, and its agent.
-    pub async fn join(world: &World, cluster: &str) -> Self {
+impl Applicant {
+    /// A new cluster that asks to be let in. What `deploy/hub/agents.yaml` says has to be in force.
+    pub async fn new(world: &World, cluster: &str) -> Self {
+        let bootstrap = world.certified("system:bootstrap:drover", &[BOOTSTRAP_GROUP]).await;
+        may(&bootstrap, "create", "cluster.open-cluster-management.io", "managedclusters", None).await;
+        may(&bootstrap, "create", "certificates.k8s.io", "certificatesigningrequests", None).await;
+        let mut object = objects::cluster(cluster);
+        object.spec.hub_accepts_client = false;
+        let clusters = Api::<ManagedCluster>::all(bootstrap.clone());
+        clusters.create(&PostParams::default(), &object).await.expect("a cluster asks to be let in");
         let group = format!("system:open-cluster-management:{cluster}");
-        let clusters = Api::<ManagedCluster>::all(world.client());
-        clusters.create(&PostParams::default(), &objects::cluster(cluster)).await.expect("a cluster can be made");
-        world.namespace_named(cluster).await;
-        permit(world, cluster, &group).await;
         let groups = [group.as_str(), "system:open-cluster-management:managed-clusters"];
-        let client = identity::by_certificate(world, &format!("{group}:agent"), &groups).await;
-        let agent = Self { cluster: cluster.to_owned(), client };
+        let name = world.unique(cluster);
+        let asked = Asked::new(bootstrap, &name, Some(cluster), &format!("{group}:agent"), &groups).await;
+        Self { cluster: cluster.to_owned(), asked }
+    }
+
+    /// The name of the cluster's signing request.
+    #[must_use]
+    pub fn request(&self) -> &str {
+        self.asked.name()
+    }
+
+    /// The cluster's agent, when the cluster has been accepted and the hub has let it in.
+    pub async fn join(self, world: &World) -> Agent {
+        let clusters = Api::<ManagedCluster>::all(world.client());
+        wait::until(&clusters, &self.cluster, "the hub has let it in", |cluster| {
+            let conditions = cluster.status.iter().flat_map(|status| &status.conditions);
+            conditions.into_iter().any(|condition| condition.type_ == HUB_ACCEPTED && condition.status == "True")
+        })
+        .await;
+        let agent = Agent { client: self.asked.client(world).await, cluster: self.cluster };
+        agent.has_access().await;
         agent.report_joined().await;
         agent
+    }
+}
+
+impl Agent {
+    /// A new cluster that an administrator accepts, and its agent. A hub has to be running.
+    pub async fn join(world: &World, cluster: &str) -> Self {
+        let applicant = Applicant::new(world, cluster).await;
+        let accept = Patch::Merge(json!({ "spec": { "hubAcceptsClient": true } }));
+        let clusters = Api::<ManagedCluster>::all(world.client());
+        clusters.patch(cluster, &PatchParams::default(), &accept).await.expect("a cluster can be accepted");
+        applicant.join(world).await
+    }
+
+    /// Waits until what the hub has given is in force: a server learns of it a moment after it was written.
+    async fn has_access(&self) {
+        let own = Some(self.cluster.as_str());
+        let (clusters, works) = ("cluster.open-cluster-management.io", "work.open-cluster-management.io");
+        may(&self.client, "update", clusters, "managedclusters/status", own).await;
+        may(&self.client, "update", "coordination.k8s.io", "leases", own).await;
+        may(&self.client, "update", works, "manifestworks/status", own).await;
     }
 
     /// The agent's own client.
@@ -61,13 +111,15 @@ impl Agent {
 
     /// Renews the cluster's lease, so that the hub takes it for alive.
     pub async fn renew_lease(&self) -> Lease {
+        self.renew_lease_at(Timestamp::now()).await
+    }
+
+    /// Renews the cluster's lease, by a clock that shows that time.
+    pub async fn renew_lease_at(&self, time: Timestamp) -> Lease {
         let leases = Api::<Lease>::namespaced(self.client(), &self.cluster);
-        let spec = LeaseSpec { renew_time: Some(MicroTime(Timestamp::now())), ..LeaseSpec::default() };
-        let patch = json!({ "spec": spec });
-        leases
-            .patch(CLUSTER_LEASE, &PatchParams::default(), &Patch::Merge(patch))
-            .await
-            .expect("the lease can be renewed")
+        let mut lease = leases.get(CLUSTER_LEASE).await.expect("the hub has made a lease");
+        lease.spec.get_or_insert_default().renew_time = Some(MicroTime(time));
+        leases.replace(CLUSTER_LEASE, &PostParams::default(), &lease).await.expect("the lease can be renewed")
     }
 
     /// From now on, reports every work as applied and available as soon as it sees it.
@@ -89,50 +141,61 @@ impl Agent {
     }
 
     async fn report_joined(&self) {
-        let joined = holds("ManagedClusterJoined", "ManagedClusterJoined", "Managed cluster joined", None);
-        let available =
-            holds("ManagedClusterConditionAvailable", "ManagedClusterAvailable", "Managed cluster is available", None);
-        let status = json!({ "status": { "conditions": [joined, available] } });
+        let joined = holds(CLUSTER_JOINED, "ManagedClusterJoined", "Managed cluster joined", None);
+        self.report(joined).await;
+        self.report_available().await;
+    }
+
+    /// Reports that the cluster is available.
+    pub async fn report_available(&self) {
+        self.report(holds(CLUSTER_AVAILABLE, "ManagedClusterAvailable", "Managed cluster is available", None)).await;
+    }
+
+    /// Reports one condition of the cluster, beside those of others.
+    pub async fn report(&self, condition: Condition) {
         let clusters = Api::<ManagedCluster>::all(self.client());
-        clusters
-            .patch_status(&self.cluster, &PatchParams::default(), &Patch::Merge(status))
-            .await
-            .expect("an agent reports on its own cluster");
+        loop {
+            let mut cluster = clusters.get(&self.cluster).await.expect("an agent reads its own cluster");
+            let conditions = &mut cluster.status.get_or_insert_default().conditions;
+            conditions.retain(|there| there.type_ != condition.type_);
+            conditions.push(condition.clone());
+            match clusters.replace_status(&self.cluster, &PostParams::default(), &cluster).await {
+                // Somebody else has written meanwhile.
+                Err(kube::Error::Api(status)) if status.is_conflict() => {}
+                written => return drop(written.expect("an agent reports on its own cluster")),
+            }
+        }
     }
 }
 
-/// Gives the agents of a cluster what OCM's hub gives them, and a lease to renew.
-async fn permit(world: &World, cluster: &str, group: &str) {
-    let agents = || Subject {
-        kind: "Group".to_owned(),
-        name: group.to_owned(),
-        api_group: Some("rbac.authorization.k8s.io".to_owned()),
-        ..Subject::default()
+/// Waits until somebody may do something, to one object or in one namespace.
+async fn may(client: &Client, verb: &str, group: &str, resource: &str, own: Option<&str>) {
+    let (resource, subresource) = match resource.split_once('/') {
+        Some((resource, subresource)) => (resource, Some(subresource.to_owned())),
+        None => (resource, None),
     };
-    let (clusters, works, addons) =
-        ("cluster.open-cluster-management.io", "work.open-cluster-management.io", "addon.open-cluster-management.io");
-    let read = ["get", "list", "watch"];
-    let mut own_cluster = identity::rule(clusters, &["managedclusters"], &["get", "list", "watch", "update"]);
-    let mut own_status = identity::rule(clusters, &["managedclusters/status"], &["patch", "update"]);
-    own_cluster.resource_names = Some(vec![cluster.to_owned()]);
-    own_status.resource_names = Some(vec![cluster.to_owned()]);
-    let name = format!("open-cluster-management:managedcluster:{cluster}");
-    identity::allow_everywhere(world, agents(), &name, vec![own_cluster, own_status]).await;
-    let rules = vec![
-        identity::rule("coordination.k8s.io", &["leases"], &["get", "list", "watch", "update", "patch"]),
-        identity::rule(addons, &["managedclusteraddons"], &read),
-        identity::rule(addons, &["managedclusteraddons/status"], &["patch", "update"]),
-        identity::rule(works, &["manifestworks"], &["get", "list", "watch", "update", "patch"]),
-        identity::rule(works, &["manifestworks/status"], &["patch", "update"]),
-        identity::rule("", &["events"], &["create", "patch"]),
-    ];
-    identity::allow_in(world, cluster, agents(), &name, rules).await;
-    let lease = Lease {
-        metadata: kube::api::ObjectMeta { name: Some(CLUSTER_LEASE.to_owned()), ..Default::default() },
-        spec: None,
+    let own = own.map(str::to_owned);
+    let attributes = ResourceAttributes {
+        verb: Some(verb.to_owned()),
+        group: Some(group.to_owned()),
+        resource: Some(resource.to_owned()),
+        subresource,
+        name: own.clone().filter(|_| resource == "managedclusters"),
+        namespace: own.filter(|_| resource != "managedclusters"),
+        ..ResourceAttributes::default()
     };
-    let leases = Api::<Lease>::namespaced(world.client(), cluster);
-    leases.create(&PostParams::default(), &lease).await.expect("a lease can be made");
+    let spec = SelfSubjectAccessReviewSpec { resource_attributes: Some(attributes), ..Default::default() };
+    let review = SelfSubjectAccessReview { spec, ..SelfSubjectAccessReview::default() };
+    let reviews = Api::<SelfSubjectAccessReview>::all(client.clone());
+    let allowed = async {
+        loop {
+            let answer = reviews.create(&PostParams::default(), &review).await.expect("everybody may ask");
+            if answer.status.is_some_and(|status| status.allowed) {
+                return;
+            }
+        }
+    };
+    assert!(timeout(PATIENCE, allowed).await.is_ok(), "waited in vain to be allowed to {verb} {resource}");
 }
 
 fn is_reported(work: &ManifestWork) -> bool {

@@ -1,12 +1,13 @@
 //! Who somebody is to the API server: by a certificate, or by a service account's token.
 
+use drover_api::names::CLUSTER_NAME_LABEL;
 use k8s_openapi::{
     ByteString,
     api::{
         authentication::v1::{TokenRequest, TokenRequestSpec},
         certificates::v1::{CertificateSigningRequest, CertificateSigningRequestSpec},
         core::v1::ServiceAccount,
-        rbac::v1::{ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, RoleRef, Subject},
+        rbac::v1::{ClusterRole, ClusterRoleBinding, PolicyRule, RoleRef, Subject},
     },
 };
 use kube::{
@@ -30,14 +31,64 @@ use crate::{World, wait};
 const CLIENT_SIGNER: &str = "kubernetes.io/kube-apiserver-client";
 
 /// A client that acts as `user` in `groups`, by a certificate that the server's own signer has made.
-pub(super) async fn by_certificate(world: &World, user: &str, groups: &[&str]) -> Client {
-    let key = SigningKey::generate();
-    let certificate = sign(world, signing_request(&key, user, groups)).await;
-    let key = key.to_pkcs8_pem(LineEnding::LF).expect("a key can be written as PEM");
-    let mut config = world.anonymous();
-    config.auth_info.client_certificate_data = Some(base64(&certificate));
-    config.auth_info.client_key_data = Some(base64(key.as_bytes()).into());
-    connect(config)
+pub(crate) async fn by_certificate(world: &World, user: &str, groups: &[&str]) -> Client {
+    let asked = Asked::new(world.client(), &world.unique("identity"), None, user, groups).await;
+    asked.approve().await;
+    asked.client(world).await
+}
+
+/// Somebody who has asked for a certificate.
+pub(super) struct Asked {
+    key: SigningKey,
+    requests: Api<CertificateSigningRequest>,
+    name: String,
+}
+
+impl Asked {
+    /// Asks for a certificate, in the name of whose `client` it is; for a cluster if one is named.
+    pub(super) async fn new(client: Client, name: &str, cluster: Option<&str>, user: &str, groups: &[&str]) -> Self {
+        let key = SigningKey::generate();
+        let requests = Api::<CertificateSigningRequest>::all(client);
+        let usages = ["digital signature", "key encipherment", "client auth"];
+        let spec = CertificateSigningRequestSpec {
+            request: ByteString(signing_request(&key, user, groups)),
+            signer_name: CLIENT_SIGNER.to_owned(),
+            usages: Some(usages.map(str::to_owned).to_vec()),
+            ..CertificateSigningRequestSpec::default()
+        };
+        let mut request = CertificateSigningRequest { metadata: named(name), spec, status: None };
+        if let Some(cluster) = cluster {
+            request.labels_mut().insert(CLUSTER_NAME_LABEL.to_owned(), cluster.to_owned());
+        }
+        let name = requests.create(&PostParams::default(), &request).await.expect("a request can be made").name_any();
+        Self { key, requests, name }
+    }
+
+    /// The name of the request.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Approves the request, in the name of who asked.
+    async fn approve(&self) {
+        let approved =
+            json!({ "type": "Approved", "status": "True", "reason": "Scenario", "message": "part of a scenario" });
+        let approval = Patch::Merge(json!({ "status": { "conditions": [approved] } }));
+        let params = PatchParams::default();
+        self.requests.patch_approval(&self.name, &params, &approval).await.expect("a request can be approved");
+    }
+
+    /// The client that the certificate makes, once it is there.
+    pub(super) async fn client(self, world: &World) -> Client {
+        let requests = Api::<CertificateSigningRequest>::all(world.client());
+        let signed = wait::until(&requests, &self.name, "it is signed", |request| certificate(request).is_some()).await;
+        let certificate = certificate(&signed).expect("it was waited for");
+        let key = self.key.to_pkcs8_pem(LineEnding::LF).expect("a key can be written as PEM");
+        let mut config = world.anonymous();
+        config.auth_info.client_certificate_data = Some(base64(&certificate.0));
+        config.auth_info.client_key_data = Some(base64(key.as_bytes()).into());
+        connect(config)
+    }
 }
 
 /// Makes a service account.
@@ -61,17 +112,6 @@ pub(crate) async fn by_token(world: &World, namespace: &str, name: &str) -> Clie
     let mut config = world.anonymous();
     config.auth_info.token = token.map(Into::into);
     connect(config)
-}
-
-/// Lets a subject do what `rules` say in one namespace.
-pub(super) async fn allow_in(world: &World, namespace: &str, subject: Subject, name: &str, rules: Vec<PolicyRule>) {
-    let role = Role { metadata: named(name), rules: Some(rules) };
-    let roles = Api::<Role>::namespaced(world.client(), namespace);
-    roles.create(&PostParams::default(), &role).await.expect("a role can be made");
-    let binding =
-        RoleBinding { metadata: named(name), role_ref: role_ref("Role", name), subjects: Some(vec![subject]) };
-    let bindings = Api::<RoleBinding>::namespaced(world.client(), namespace);
-    bindings.create(&PostParams::default(), &binding).await.expect("a role can be bound");
 }
 
 /// Lets a subject do what `rules` say everywhere.
@@ -118,25 +158,6 @@ fn signing_request(key: &SigningKey, user: &str, groups: &[&str]) -> Vec<u8> {
     let request = RequestBuilder::new(subject).expect("a request can be made");
     let request = request.build::<_, DerSignature>(key).expect("a request can be signed");
     request.to_pem(LineEnding::LF).expect("a request can be written as PEM").into_bytes()
-}
-
-/// The certificate for a signing request, which an administrator approves.
-async fn sign(world: &World, request: Vec<u8>) -> Vec<u8> {
-    let requests = Api::<CertificateSigningRequest>::all(world.client());
-    let spec = CertificateSigningRequestSpec {
-        request: ByteString(request),
-        signer_name: CLIENT_SIGNER.to_owned(),
-        usages: Some(vec!["client auth".to_owned()]),
-        ..CertificateSigningRequestSpec::default()
-    };
-    let request = CertificateSigningRequest { metadata: named(&world.unique("identity")), spec, status: None };
-    let name = requests.create(&PostParams::default(), &request).await.expect("a request can be made").name_any();
-    let approved =
-        json!({ "type": "Approved", "status": "True", "reason": "Scenario", "message": "part of a scenario" });
-    let approval = Patch::Merge(json!({ "status": { "conditions": [approved] } }));
-    requests.patch_approval(&name, &PatchParams::default(), &approval).await.expect("a request can be approved");
-    let signed = wait::until(&requests, &name, "it is signed", |request| certificate(request).is_some()).await;
-    certificate(&signed).expect("it was waited for").0.clone()
 }
 
 fn certificate(request: &CertificateSigningRequest) -> Option<&ByteString> {

@@ -1,0 +1,390 @@
+//! Clusters, from their application to their removal: what the hub gives them, what it says of them, and what their agents may do.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use drover_api::{
+    addon::ManagedClusterAddOn,
+    cluster::{ManagedCluster, Taint},
+    names::{
+        CLUSTER_AVAILABLE, CLUSTER_CLOCK_SYNCED, CLUSTER_DELETING, CLUSTER_FINALIZER, CLUSTER_LEASE,
+        CLUSTER_NAME_LABEL, CLUSTER_SET_LABEL, HUB_ACCEPTED, UNREACHABLE_TAINT,
+    },
+    work::ManifestWork,
+};
+use drover_hub::{Hub, Options};
+use drover_runtime::clock::{Clock, ManualClock, after};
+use drover_testkit::{
+    World,
+    objects::{self, Described as _},
+    play::{Agent, Applicant},
+    wait,
+};
+use k8s_openapi::{
+    api::{
+        certificates::v1::CertificateSigningRequest,
+        coordination::v1::Lease,
+        core::v1::Namespace,
+        rbac::v1::{ClusterRole, ClusterRoleBinding, RoleBinding},
+    },
+    apimachinery::pkg::apis::meta::v1::Condition,
+    jiff::Timestamp,
+};
+use kube::{
+    Api, ResourceExt,
+    api::{DeleteParams, ListParams, Patch, PatchParams},
+};
+use serde_json::{Value, json};
+
+use crate::running::{as_hub, condition, create, options, start, start_at};
+
+drover_testkit::scenarios! {
+    Own {
+        a_cluster_is_let_in_when_it_is_accepted,
+        a_cluster_that_is_no_longer_accepted_sees_that_and_nothing_else,
+        a_silent_cluster_is_unreachable_until_its_agent_is_back,
+        a_lease_from_the_future_keeps_no_cluster_alive,
+        a_namespace_of_somebody_else_is_not_given_away,
+        what_was_taken_from_an_agent_comes_back,
+        a_cluster_is_removed_in_order,
+        a_dead_cluster_is_removed_by_force,
+        one_cluster_that_can_not_be_read_holds_up_nobody,
+        a_hub_leaves_alone_what_it_is_not_to_do,
+    }
+}
+
+fn clusters(world: &World) -> Api<ManagedCluster> {
+    Api::all(world.client())
+}
+
+fn conditions(cluster: &ManagedCluster) -> &[Condition] {
+    cluster.status.as_ref().map_or(&[], |status| &status.conditions)
+}
+
+fn says(cluster: &ManagedCluster, type_: &str, status: &str, reason: &str) -> bool {
+    condition(conditions(cluster), type_) == Some((status, reason))
+}
+
+fn message(cluster: &ManagedCluster, type_: &str) -> String {
+    conditions(cluster).iter().find(|condition| condition.type_ == type_).map(|c| c.message.clone()).unwrap_or_default()
+}
+
+fn taint<'a>(cluster: &'a ManagedCluster, key: &str) -> Option<&'a Taint> {
+    cluster.spec.taints.iter().find(|taint| taint.key == key)
+}
+
+async fn accept(world: &World, cluster: &str, accepted: bool) {
+    change(&clusters(world), cluster, json!({ "spec": { "hubAcceptsClient": accepted } })).await;
+}
+
+async fn change<K>(api: &Api<K>, name: &str, patch: Value) -> K
+where
+    K: Clone + serde::de::DeserializeOwned + std::fmt::Debug,
+{
+    api.patch(name, &PatchParams::default(), &Patch::Merge(patch)).await.expect("an object can be changed")
+}
+
+async fn until(world: &World, cluster: &str, what: &str, holds: impl Fn(&ManagedCluster) -> bool) -> ManagedCluster {
+    wait::until(&clusters(world), cluster, what, holds).await
+}
+
+async fn until_accepted(world: &World, cluster: &str) -> ManagedCluster {
+    until(world, cluster, "it is let in", |cluster| says(cluster, HUB_ACCEPTED, "True", "HubClusterAdminAccepted"))
+        .await
+}
+
+fn is_forbidden<T: std::fmt::Debug>(result: Result<T, kube::Error>) -> bool {
+    matches!(result, Err(kube::Error::Api(status)) if status.is_forbidden())
+}
+
+async fn a_cluster_is_let_in_when_it_is_accepted(world: World) {
+    let hub = start(as_hub(&world).await, None).await;
+    let applicant = Applicant::new(&world, "one").await;
+    let waiting = until(&world, "one", "the hub has seen it", |one| taint(one, UNREACHABLE_TAINT).is_some()).await;
+    assert_eq!(waiting.labels().get(CLUSTER_SET_LABEL).map(String::as_str), Some("default"));
+    assert!(taint(&waiting, UNREACHABLE_TAINT).is_some_and(|taint| taint.time_added.is_some()));
+    assert!(waiting.finalizers().is_empty() && conditions(&waiting).is_empty());
+    let requests = Api::<CertificateSigningRequest>::all(world.client());
+    let request = requests.get(applicant.request()).await.expect("the request is there");
+    assert_eq!(request.status.and_then(|status| status.conditions), None, "nobody has accepted the cluster");
+
+    accept(&world, "one", true).await;
+    let agent = applicant.join(&world).await;
+
+    let joined = until(&world, "one", "it is no longer tainted", |one| one.spec.taints.is_empty()).await;
+    assert_eq!(joined.finalizers(), [CLUSTER_FINALIZER]);
+    assert!(says(&joined, "ManagedClusterJoined", "True", "ManagedClusterJoined"));
+    let namespace = Api::<Namespace>::all(world.client()).get("one").await.expect("the cluster has a namespace");
+    assert_eq!(namespace.labels().get(CLUSTER_NAME_LABEL).map(String::as_str), Some("one"));
+    agent.renew_lease().await;
+    until(&world, "one", "the clocks are compared", |one| {
+        says(one, CLUSTER_CLOCK_SYNCED, "True", "ManagedClusterClockSynced")
+    })
+    .await;
+    hub.stop().await;
+}
+
+async fn a_cluster_that_is_no_longer_accepted_sees_that_and_nothing_else(world: World) {
+    let hub = start(as_hub(&world).await, None).await;
+    let agent = Agent::join(&world, "one").await;
+
+    accept(&world, "one", false).await;
+    until(&world, "one", "it is denied", |one| says(one, HUB_ACCEPTED, "False", "HubClusterAdminDenied")).await;
+    for part in ["registration", "work"] {
+        let bindings = Api::<RoleBinding>::namespaced(world.client(), "one");
+        wait::gone(&bindings, &format!("open-cluster-management:managedcluster:one:{part}")).await;
+    }
+    let own = Api::<ManagedCluster>::all(agent.client());
+    own.get("one").await.expect("an agent sees whether it is accepted");
+    // The server learns of what was taken away a moment later.
+    while !is_forbidden(agent.works().list(&ListParams::default()).await) {}
+    while !is_forbidden(own.patch_status("one", &PatchParams::default(), &Patch::Merge(json!({}))).await) {}
+
+    accept(&world, "one", true).await;
+    until_accepted(&world, "one").await;
+    while agent.works().list(&ListParams::default()).await.is_err() {}
+    hub.stop().await;
+}
+
+async fn a_silent_cluster_is_unreachable_until_its_agent_is_back(world: World) {
+    let clock = ManualClock::at(Timestamp::now());
+    let client = as_hub(&world).await;
+    let hub = start_at(client.clone(), None, clock.clock()).await;
+    let agent = Agent::join(&world, "one").await;
+    clock.advance(Duration::from_mins(4));
+    agent.renew_lease_at(clock.clock().now()).await;
+    until(&world, "one", "the hub has seen the renewal", |one| {
+        conditions(one).iter().any(|c| c.type_ == CLUSTER_CLOCK_SYNCED)
+    })
+    .await;
+    until(&world, "one", "it is well", |one| one.spec.taints.is_empty()).await;
+
+    // A renewal puts it off: nine minutes after the first, and five after the second.
+    clock.advance(Duration::from_secs(299));
+    create(&clusters(&world), objects::cluster("marker")).await;
+    until_accepted(&world, "marker").await;
+    let well = clusters(&world).get("one").await.expect("the cluster is there");
+    assert!(says(&well, CLUSTER_AVAILABLE, "True", "ManagedClusterAvailable"), "{well:?}");
+    clock.advance(Duration::from_secs(1));
+    let silent = until(&world, "one", "it is tainted", |one| taint(one, UNREACHABLE_TAINT).is_some()).await;
+    assert!(says(&silent, CLUSTER_AVAILABLE, "Unknown", "ManagedClusterLeaseUpdateStopped"), "{silent:?}");
+    let added = taint(&silent, UNREACHABLE_TAINT).and_then(|taint| taint.time_added.clone()).expect("it has a time");
+    assert_eq!(added.0.as_second(), clock.clock().now().as_second());
+
+    // Another hub, later, finds the same and leaves it as it is.
+    hub.stop().await;
+    clock.advance(Duration::from_hours(1));
+    let hub = start_at(client, None, clock.clock()).await;
+    create(&clusters(&world), objects::cluster("second-marker")).await;
+    until_accepted(&world, "second-marker").await;
+    let still = clusters(&world).get("one").await.expect("the cluster is there");
+    assert_eq!(still.metadata.resource_version, silent.metadata.resource_version);
+
+    agent.renew_lease_at(clock.clock().now()).await;
+    agent.report_available().await;
+    until(&world, "one", "it is well again", |one| one.spec.taints.is_empty()).await;
+    hub.stop().await;
+}
+
+async fn a_lease_from_the_future_keeps_no_cluster_alive(world: World) {
+    let clock = ManualClock::at(Timestamp::now());
+    let hub = start_at(as_hub(&world).await, None, clock.clock()).await;
+    let agent = Agent::join(&world, "one").await;
+    agent.renew_lease_at(after(clock.clock().now(), Duration::from_hours(10))).await;
+
+    let ahead = until(&world, "one", "the clocks differ", |one| {
+        says(one, CLUSTER_CLOCK_SYNCED, "False", "ManagedClusterClockOutOfSync")
+    })
+    .await;
+    let told = message(&ahead, CLUSTER_CLOCK_SYNCED);
+    assert!(told.contains("ahead of the hub's"), "{told}");
+    clock.advance(Duration::from_mins(5));
+    until(&world, "one", "it is unreachable", |one| taint(one, UNREACHABLE_TAINT).is_some()).await;
+    hub.stop().await;
+}
+
+async fn a_namespace_of_somebody_else_is_not_given_away(world: World) {
+    let hub = start(as_hub(&world).await, None).await;
+    world.namespace_named("taken").await;
+    for cluster in ["taken", "kube-system", "with.dots"] {
+        create(&clusters(&world), objects::cluster(cluster)).await;
+    }
+
+    for (cluster, reason, hint) in [
+        ("taken", "NamespaceNotOwned", "label it open-cluster-management.io/cluster-name=taken"),
+        ("kube-system", "NamespaceNotOwned", "register the cluster under another name"),
+        ("with.dots", "NameNotUsable", "at most 63 lower-case letters"),
+    ] {
+        let refused = until(&world, cluster, "it says why not", |it| says(it, HUB_ACCEPTED, "False", reason)).await;
+        let told = message(&refused, HUB_ACCEPTED);
+        assert!(told.contains(hint), "{told}");
+        let roles = Api::<ClusterRole>::all(world.client());
+        let role = roles.get_opt(&format!("open-cluster-management:managedcluster:{cluster}")).await;
+        assert_eq!(role.expect("roles can be read"), None, "the agent gets nothing");
+    }
+    create(&clusters(&world), objects::cluster("other")).await;
+    until_accepted(&world, "other").await;
+
+    let namespaces = Api::<Namespace>::all(world.client());
+    change(&namespaces, "taken", json!({ "metadata": { "labels": { CLUSTER_NAME_LABEL: "taken" } } })).await;
+    until_accepted(&world, "taken").await;
+    // A label that is lost later is put back: the cluster has been let in with it.
+    change(&namespaces, "taken", json!({ "metadata": { "labels": { CLUSTER_NAME_LABEL: null } } })).await;
+    wait::until(&namespaces, "taken", "it is labelled again", |namespace| {
+        namespace.labels().contains_key(CLUSTER_NAME_LABEL)
+    })
+    .await;
+    hub.stop().await;
+}
+
+async fn what_was_taken_from_an_agent_comes_back(world: World) {
+    let hub = start(as_hub(&world).await, None).await;
+    let agent = Agent::join(&world, "one").await;
+    let name = "open-cluster-management:managedcluster:one";
+    let roles = Api::<ClusterRole>::all(world.client());
+    let is_whole = |role: &ClusterRole| role.rules.as_ref().is_some_and(|rules| rules.len() == 4);
+    change(&roles, name, json!({ "rules": [] })).await;
+    wait::until(&roles, name, "its rules are back", is_whole).await;
+    let first = roles.delete(name, &DeleteParams::default()).await.expect("a role can be deleted");
+    let first = first.left().and_then(|role| role.uid());
+    wait::until(&roles, name, "it is made again", |role| role.uid() != first && is_whole(role)).await;
+    let bindings = Api::<ClusterRoleBinding>::all(world.client());
+    bindings.delete(name, &DeleteParams::default()).await.expect("a binding can be deleted");
+    wait::until(&bindings, name, "it is made again", |_| true).await;
+    let leases = Api::<Lease>::namespaced(world.client(), "one");
+    leases.delete(CLUSTER_LEASE, &DeleteParams::default()).await.expect("a lease can be deleted");
+    wait::until(&leases, CLUSTER_LEASE, "it is made again", |_| true).await;
+
+    // A namespace that is deleted goes when the agent has finished its works, and a new one comes.
+    create(&Api::namespaced(world.client(), "one"), held_work("one")).await;
+    let namespaces = Api::<Namespace>::all(world.client());
+    let before = namespaces.get("one").await.expect("the namespace is there").uid();
+    namespaces.delete("one", &DeleteParams::default()).await.expect("a namespace can be deleted");
+    until(&world, "one", "it says so", |one| says(one, HUB_ACCEPTED, "False", "NamespaceTerminating")).await;
+    let works = agent.works();
+    wait::until(&works, "work", "it is on its way out", |work| work.metadata.deletion_timestamp.is_some()).await;
+    change(&works, "work", json!({ "metadata": { "finalizers": null } })).await;
+    wait::until(&namespaces, "one", "there is a new one", |namespace| namespace.uid() != before).await;
+    until_accepted(&world, "one").await;
+    hub.stop().await;
+}
+
+/// A work that the agent has not finished with.
+fn held_work(cluster: &str) -> ManifestWork {
+    let mut work = objects::work(cluster, "work", [objects::config_map("x")]);
+    work.finalizers_mut().push("cluster.open-cluster-management.io/manifest-work-cleanup".to_owned());
+    work
+}
+
+/// A cluster with an add-on and a work that both wait for somebody, on its way out.
+async fn leaving(world: &World, cluster: &str) -> (Api<ManagedClusterAddOn>, Api<ManifestWork>) {
+    let addons = Api::<ManagedClusterAddOn>::namespaced(world.client(), cluster);
+    let works = Api::<ManifestWork>::namespaced(world.client(), cluster);
+    let mut addon = objects::addon_on(cluster, "addon");
+    addon.finalizers_mut().push("example.com/manager".to_owned());
+    create(&addons, addon).await;
+    create(&works, held_work(cluster)).await;
+    clusters(world).delete(cluster, &DeleteParams::default()).await.expect("a cluster can be deleted");
+    (addons, works)
+}
+
+async fn a_cluster_is_removed_in_order(world: World) {
+    let hub = start(as_hub(&world).await, None).await;
+    let agent = Agent::join(&world, "one").await;
+    let (addons, works) = leaving(&world, "one").await;
+
+    let is_going = |meta: &kube::api::ObjectMeta| meta.deletion_timestamp.is_some();
+    wait::until(&addons, "addon", "it is removed first", |addon| is_going(&addon.metadata)).await;
+    let waiting = until(&world, "one", "it says what it waits for", |one| {
+        says(one, CLUSTER_DELETING, "False", "ResourceRemaining")
+    })
+    .await;
+    assert_eq!(message(&waiting, CLUSTER_DELETING), "waiting until 1 add-on (addon) and 1 work (work) are removed");
+    assert!(!is_going(&works.get("work").await.expect("the work is there").metadata), "works come after add-ons");
+    change(&addons, "addon", json!({ "metadata": { "finalizers": null } })).await;
+    wait::until(&works, "work", "it is removed next", |work| is_going(&work.metadata)).await;
+    agent.renew_lease().await;
+    // The agent still may, and does, finish its work.
+    change(&agent.works(), "work", json!({ "metadata": { "finalizers": null } })).await;
+
+    wait::gone(&clusters(&world), "one").await;
+    assert_eq!(access(&world, "one").await, BTreeSet::new(), "nothing is left of what the agent could do");
+    Api::<Namespace>::all(world.client()).get("one").await.expect("the namespace stays");
+    hub.stop().await;
+}
+
+/// What is there of a cluster's roles and bindings.
+async fn access(world: &World, cluster: &str) -> BTreeSet<String> {
+    let labelled = ListParams::default().labels(&format!("{CLUSTER_NAME_LABEL}={cluster}"));
+    let client = world.client();
+    let roles = Api::<ClusterRole>::all(client.clone()).list(&labelled).await.expect("roles can be read");
+    let everywhere =
+        Api::<ClusterRoleBinding>::all(client.clone()).list(&labelled).await.expect("bindings can be read");
+    let bindings = Api::<RoleBinding>::all(client).list(&labelled).await.expect("bindings can be read");
+    let names = roles.iter().map(ResourceExt::name_any).chain(everywhere.iter().map(ResourceExt::name_any));
+    names.chain(bindings.iter().map(ResourceExt::name_any)).collect()
+}
+
+async fn a_dead_cluster_is_removed_by_force(world: World) {
+    let clock = ManualClock::at(Timestamp::now());
+    let hub = start_at(as_hub(&world).await, None, clock.clock()).await;
+    Agent::join(&world, "dead").await;
+    clock.advance(Duration::from_mins(5));
+    until(&world, "dead", "it is unreachable", |dead| taint(dead, UNREACHABLE_TAINT).is_some()).await;
+    let (addons, _) = leaving(&world, "dead").await;
+    change(&addons, "addon", json!({ "metadata": { "finalizers": null } })).await;
+    let stuck = until(&world, "dead", "it says how to go on", |dead| {
+        message(dead, CLUSTER_DELETING).contains("no add-ons and 1 work (work)")
+    })
+    .await;
+    assert!(message(&stuck, CLUSTER_DELETING).contains("drover.dev/force-delete=true"), "{stuck:?}");
+
+    change(&clusters(&world), "dead", json!({ "metadata": { "annotations": { "drover.dev/force-delete": "true" } } }))
+        .await;
+
+    wait::gone(&clusters(&world), "dead").await;
+    assert_eq!(access(&world, "dead").await, BTreeSet::new());
+    hub.stop().await;
+}
+
+async fn one_cluster_that_can_not_be_read_holds_up_nobody(world: World) {
+    let client = as_hub(&world).await;
+    let hub = start(client.clone(), None).await;
+    create(&clusters(&world), objects::cluster("odd")).await;
+    until_accepted(&world, "odd").await;
+    hub.stop().await;
+    let had = access(&world, "odd").await;
+    assert_eq!(had.len(), 3, "{had:?}");
+    // A server that is less strict than ours stores what nobody can read.
+    let loose = json!([{ "op": "remove", "path": "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/leaseDurationSeconds/type" },
+        { "op": "remove", "path": "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/leaseDurationSeconds/format" },
+        { "op": "add", "path": "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/leaseDurationSeconds/x-kubernetes-preserve-unknown-fields", "value": true }]);
+    let crd = "crd/managedclusters.cluster.open-cluster-management.io";
+    world.kubectl(["patch", crd, "--type=json", "-p", &loose.to_string()]).await.success();
+    let odd = r#"{"spec":{"leaseDurationSeconds":"soon"}}"#;
+    world.kubectl(["patch", "managedcluster", "odd", "--type=merge", "-p", odd]).await.success();
+
+    // A hub that never saw it readable.
+    let hub = start(client, None).await;
+    create(&clusters(&world), objects::cluster("plain")).await;
+    until_accepted(&world, "plain").await;
+    assert_eq!(access(&world, "odd").await, had, "what is there and can not be read is not gone");
+    let right = r#"{"spec":{"leaseDurationSeconds":60,"hubAcceptsClient":false}}"#;
+    world.kubectl(["patch", "managedcluster", "odd", "--type=merge", "-p", right]).await.success();
+    until(&world, "odd", "the hub reads it again", |odd| says(odd, HUB_ACCEPTED, "False", "HubClusterAdminDenied"))
+        .await;
+    hub.stop().await;
+}
+
+async fn a_hub_leaves_alone_what_it_is_not_to_do(world: World) {
+    let options = Options { controllers: "*,-cluster".parse().expect("a valid list"), ..options() };
+    let hub = Hub::start(as_hub(&world).await, &options, Clock::system()).await.expect("the hub starts");
+    create(&clusters(&world), objects::cluster("one").labelled(CLUSTER_SET_LABEL, "default")).await;
+    let sets = Api::<drover_api::cluster::ManagedClusterSet>::all(world.client());
+    wait::until(&sets, "default", "the hub has seen the cluster", |set| {
+        set.status.iter().flat_map(|status| &status.conditions).any(|condition| condition.status == "False")
+    })
+    .await;
+    hub.stop().await;
+    let untouched = clusters(&world).get("one").await.expect("the cluster is there");
+    assert!(untouched.status.is_none() && untouched.spec.taints.is_empty() && untouched.finalizers().is_empty());
+}

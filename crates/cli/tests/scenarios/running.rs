@@ -1,0 +1,99 @@
+//! What scenarios with a hub share: the hub, under the role that `deploy/` ships, and the objects that it acts on.
+
+use std::collections::BTreeSet;
+
+use drover_api::{
+    cluster::{ManagedCluster, ManagedClusterSetBinding, ManagedClusterSetBindingSpec, Placement},
+    names::{CLUSTER_AVAILABLE, CLUSTER_SET_LABEL},
+};
+use drover_hub::{Controllers, Hub, Options};
+use drover_runtime::clock::Clock;
+use drover_testkit::{
+    World,
+    objects::{self, Described as _},
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::{
+    Api, Client,
+    api::{Patch, PatchParams, PostParams},
+};
+use serde_json::json;
+use tracing_subscriber::EnvFilter;
+
+use crate::documents::repository;
+
+pub(crate) const NAMESPACE: &str = "open-cluster-management-hub";
+
+/// The hub's own client, with the permissions that `deploy/` gives it.
+pub(crate) async fn as_hub(world: &World) -> Client {
+    let deployed = repository().join("deploy/hub");
+    world.kubectl(["apply", "--server-side", "-f", deployed.to_str().expect("a path is text")]).await.success();
+    world.service_account(NAMESPACE, "drover-hub").await
+}
+
+pub(crate) async fn start(client: Client, identity: Option<&str>) -> Hub {
+    start_at(client, identity, Clock::system()).await
+}
+
+pub(crate) async fn start_at(client: Client, identity: Option<&str>, clock: Clock) -> Hub {
+    // What a hub says shows with the scenario that failed.
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info,kube=warn"));
+    let _ = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_test_writer().try_init();
+    let options = Options { identity: identity.map(str::to_owned), ..options() };
+    Hub::start(client, &options, clock).await.expect("the hub starts")
+}
+
+/// How a hub is run that is alone.
+pub(crate) fn options() -> Options {
+    Options {
+        namespace: NAMESPACE.to_owned(),
+        identity: None,
+        health_listen: None,
+        controllers: Controllers::default(),
+        bootstrap_groups: BTreeSet::from(["system:bootstrappers:managedcluster".to_owned()]),
+    }
+}
+
+/// A cluster that is accepted and available.
+pub(crate) async fn make_cluster(world: &World, name: &str, set: &str) {
+    let clusters = Api::<ManagedCluster>::all(world.client());
+    create(&clusters, objects::cluster(name).labelled(CLUSTER_SET_LABEL, set)).await;
+    let available = json!({
+        "type": CLUSTER_AVAILABLE,
+        "status": "True",
+        "reason": "ManagedClusterAvailable",
+        "message": "",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    });
+    let status = Patch::Merge(json!({ "status": { "conditions": [available] } }));
+    clusters.patch_status(name, &PatchParams::default(), &status).await.expect("a cluster has a status");
+}
+
+pub(crate) async fn create<K>(api: &Api<K>, object: K) -> K
+where
+    K: kube::Resource + Clone + std::fmt::Debug + serde::Serialize + serde::de::DeserializeOwned,
+{
+    api.create(&PostParams::default(), &object).await.expect("an object can be made")
+}
+
+/// A namespace that is bound to a set.
+pub(crate) async fn bound_namespace(world: &World, set: &str) -> String {
+    let namespace = world.namespace("bound").await;
+    let spec = ManagedClusterSetBindingSpec { cluster_set: set.to_owned() };
+    let binding = ManagedClusterSetBinding::new(set, spec);
+    create(&Api::namespaced(world.client(), &namespace), binding).await;
+    namespace
+}
+
+pub(crate) fn condition<'a>(conditions: &'a [Condition], type_: &str) -> Option<(&'a str, &'a str)> {
+    let found = conditions.iter().find(|condition| condition.type_ == type_)?;
+    Some((found.status.as_str(), found.reason.as_str()))
+}
+
+pub(crate) fn satisfied(placement: &Placement) -> Option<(&str, &str)> {
+    condition(&placement.status.as_ref()?.conditions, "PlacementSatisfied")
+}
+
+pub(crate) fn selected(placement: &Placement) -> Option<i32> {
+    placement.status.as_ref().map(|status| status.number_of_selected_clusters)
+}

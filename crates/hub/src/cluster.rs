@@ -1,0 +1,184 @@
+//! The cluster controller: lets clusters in, keeps what belongs to them on the hub, says whether they are there, and sees them out.
+//!
+//! Watches clusters and what belongs to them. Its key is a cluster. It writes the cluster's set label, taints, finalizer and conditions, its
+//! namespace, its lease, and what its agent may do. A renewal of a lease by itself costs no decision: the cluster is looked at when it would
+//! have been silent for too long.
+
+mod belongings;
+mod removal;
+mod signing_request;
+
+use drover_api::{
+    cluster::{ManagedCluster, ManagedClusterStatus},
+    names::{CLUSTER_FINALIZER, CLUSTER_LEASE, CLUSTER_NAME_LABEL, CLUSTER_SET_LABEL, WORK_BINDING_FINALIZER},
+    reference::ClusterName,
+};
+use drover_engine::cluster::{
+    acceptance::{self, Acceptance, Hindrance},
+    access::{self, Extent, Part},
+    availability, available, taints,
+};
+use drover_runtime::{
+    controller::{Plan, Reconciler},
+    store::ObjectKey,
+    write::Write,
+};
+use k8s_openapi::{
+    api::{
+        coordination::v1::{Lease, LeaseSpec},
+        core::v1::Namespace,
+        rbac::v1::RoleBinding,
+    },
+    apimachinery::pkg::apis::meta::v1::{Condition, MicroTime, ObjectMeta},
+    jiff::Timestamp,
+};
+use kube::ResourceExt;
+
+pub(crate) use self::{
+    belongings::{Belongings, labelled, leases, trim_remains, trim_request},
+    signing_request::SigningRequests,
+};
+use crate::{cluster_set::DEFAULT_SET, fleet::Fleet};
+
+pub(crate) struct Clusters;
+
+impl Reconciler<Fleet> for Clusters {
+    type Key = ObjectKey;
+
+    const NAME: &'static str = "drover-cluster";
+
+    fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan<Fleet> {
+        let name = ClusterName::from(&*key.name);
+        match fleet.clusters.get(key) {
+            Some(cluster) if cluster.metadata.deletion_timestamp.is_some() => removal::plan(fleet, &name, cluster, now),
+            Some(cluster) => keep(fleet, &name, cluster, now),
+            // Whatever became of the cluster, its agent has lost its place. One that can not be read is still there.
+            None if !fleet.clusters.has(key) => removal::end_access(fleet, &name).into_iter().collect(),
+            None => Plan::default(),
+        }
+    }
+}
+
+/// What has to be written for a cluster that is to stay.
+fn keep(fleet: &Fleet, name: &ClusterName, cluster: &ManagedCluster, now: Timestamp) -> Plan<Fleet> {
+    let namespace = fleet.belongings.namespaces.get(&ObjectKey::cluster_wide(name.as_str())).map(|found| &**found);
+    let acceptance = acceptance::judge(cluster, namespace);
+    let marks = Write::update(cluster, &marked(cluster, &acceptance, now));
+    let belongings = match &acceptance {
+        Acceptance::Accepted => let_in(fleet, name, cluster, namespace, now),
+        Acceptance::Denied => shut_out(fleet, name),
+        Acceptance::Hindered(Hindrance::NamespaceTerminating(_)) => finish_namespace(fleet, name).into_iter().collect(),
+        Acceptance::Hindered(_) | Acceptance::Awaited => Vec::new(),
+    };
+    let (status, wake) = with_status(fleet, name, cluster, acceptance::conditions_of(cluster, &acceptance, now), now);
+    // The finalizer goes first. What the hub says of the cluster follows in a second step if the cluster itself is written.
+    let status = status.filter(|_| marks.is_none());
+    Plan { writes: marks.into_iter().chain(belongings).chain(status).collect(), wake }
+}
+
+/// Makes these the conditions of a cluster, with what its lease says; and when to look at the lease again.
+fn with_status(
+    fleet: &Fleet,
+    name: &ClusterName,
+    cluster: &ManagedCluster,
+    conditions: Vec<Condition>,
+    now: Timestamp,
+) -> (Option<Write<Fleet>>, Option<Timestamp>) {
+    let mut wanted = cluster.clone();
+    wanted.status = Some(ManagedClusterStatus { conditions, ..cluster.status.clone().unwrap_or_default() });
+    let judgement = availability::judge(&wanted, fleet.belongings.heartbeat(name), now);
+    wanted.status.get_or_insert_default().conditions = judgement.conditions;
+    (Write::status(cluster, &wanted), judgement.look_again)
+}
+
+/// The cluster with what the hub marks it with: a set, taints, and a finalizer before it gets anything.
+fn marked(cluster: &ManagedCluster, acceptance: &Acceptance, now: Timestamp) -> ManagedCluster {
+    let mut marked = cluster.clone();
+    marked.spec.taints = taints::wanted(&cluster.spec.taints, available(cluster), now);
+    let set = marked.labels_mut().entry(CLUSTER_SET_LABEL.to_owned()).or_default();
+    if set.is_empty() {
+        DEFAULT_SET.clone_into(set);
+    }
+    let finalizers = marked.finalizers_mut();
+    if *acceptance == Acceptance::Accepted && !finalizers.iter().any(|finalizer| finalizer == CLUSTER_FINALIZER) {
+        finalizers.push(CLUSTER_FINALIZER.to_owned());
+    }
+    marked
+}
+
+fn namespace_of(name: &ClusterName) -> Namespace {
+    let mut metadata = ObjectMeta { name: Some(name.to_string()), ..ObjectMeta::default() };
+    metadata.labels.get_or_insert_default().insert(CLUSTER_NAME_LABEL.to_owned(), name.to_string());
+    Namespace { metadata, ..Namespace::default() }
+}
+
+/// Gives a cluster a namespace, and its agent what it needs.
+fn let_in(
+    fleet: &Fleet,
+    name: &ClusterName,
+    cluster: &ManagedCluster,
+    namespace: Option<&Namespace>,
+    now: Timestamp,
+) -> Vec<Write<Fleet>> {
+    let belongings = &fleet.belongings;
+    let mut writes: Vec<_> = Write::ensure(namespace, namespace_of(name)).into_iter().collect();
+    writes.extend(own_role(fleet, name, Extent::Full));
+    for part in Part::ALL {
+        let wanted = access::binding(name, part);
+        writes.extend(match belongings.binding(name, part) {
+            // A binding can not be given another role, and one that is on its way out does not come back.
+            Some(stored) if stored.metadata.deletion_timestamp.is_some() || stored.role_ref != wanted.role_ref => {
+                end_binding(stored)
+            }
+            stored => Write::ensure(stored, wanted),
+        });
+    }
+    if !belongings.leases.has(&ObjectKey::namespaced(name.as_str(), CLUSTER_LEASE)) {
+        writes.push(Write::create(lease_of(name, cluster, now)));
+    }
+    writes
+}
+
+/// Takes from a cluster's agent everything but a look at whether it is accepted again.
+fn shut_out(fleet: &Fleet, name: &ClusterName) -> Vec<Write<Fleet>> {
+    let bindings = Part::ALL.into_iter().filter_map(|part| fleet.belongings.binding(name, part));
+    own_role(fleet, name, Extent::Look).into_iter().chain(bindings.filter_map(end_binding)).collect()
+}
+
+fn own_role(fleet: &Fleet, name: &ClusterName, extent: Extent) -> Vec<Write<Fleet>> {
+    let belongings = &fleet.belongings;
+    let wanted = access::role_binding(name);
+    let binding = match belongings.role_binding(name) {
+        Some(stored) if stored.role_ref != wanted.role_ref => Some(Write::delete(stored)),
+        stored => Write::ensure(stored, wanted),
+    };
+    Write::ensure(belongings.role(name), access::role(name, extent)).into_iter().chain(binding).collect()
+}
+
+/// Lets a namespace that is being deleted go, once the agent has finished its works.
+fn finish_namespace(fleet: &Fleet, name: &ClusterName) -> Option<Write<Fleet>> {
+    let has_works = fleet.belongings.works.in_namespace(name.as_str()).next().is_some();
+    let binding = fleet.belongings.binding(name, Part::Work)?;
+    (!has_works && binding.metadata.deletion_timestamp.is_some()).then(|| end_binding(binding)).flatten()
+}
+
+/// Removes a binding: first the finalizer that holds it, then the binding.
+fn end_binding(stored: &RoleBinding) -> Option<Write<Fleet>> {
+    let mut free = stored.clone();
+    free.finalizers_mut().retain(|finalizer| finalizer != WORK_BINDING_FINALIZER);
+    let is_going = stored.metadata.deletion_timestamp.is_some();
+    Write::update(stored, &free).or_else(|| (!is_going).then(|| Write::delete(stored)))
+}
+
+/// A lease that the agent has from now on to renew.
+fn lease_of(name: &ClusterName, cluster: &ManagedCluster, now: Timestamp) -> Lease {
+    let mut metadata =
+        ObjectMeta { name: Some(CLUSTER_LEASE.to_owned()), namespace: Some(name.to_string()), ..ObjectMeta::default() };
+    metadata.labels.get_or_insert_default().insert(CLUSTER_NAME_LABEL.to_owned(), name.to_string());
+    let spec = LeaseSpec {
+        lease_duration_seconds: Some(cluster.spec.lease_duration_seconds),
+        renew_time: Some(MicroTime(now)),
+        ..LeaseSpec::default()
+    };
+    Lease { metadata, spec: Some(spec) }
+}

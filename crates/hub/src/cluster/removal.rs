@@ -1,0 +1,85 @@
+//! How a cluster is seen out: its add-ons, its works, its agent's access, and then the cluster.
+
+use drover_api::{
+    cluster::ManagedCluster,
+    names::{CLUSTER_FINALIZER, RESOURCE_CLEANUP_FINALIZER},
+    reference::ClusterName,
+};
+use drover_engine::cluster::{
+    access::Part,
+    removal::{self, Remains, Remnant, Removal, Step},
+};
+use drover_runtime::{controller::Plan, store::ObjectKey, write::Write};
+use k8s_openapi::jiff::Timestamp;
+use kube::ResourceExt;
+
+use super::{end_binding, with_status};
+use crate::fleet::Fleet;
+
+/// What has to be written for a cluster that is being deleted.
+pub(super) fn plan(fleet: &Fleet, name: &ClusterName, cluster: &ManagedCluster, now: Timestamp) -> Plan<Fleet> {
+    let Some(released) = released(cluster) else { return Plan::default() };
+    let remains = remains_of(fleet, name);
+    let mut writes: Vec<_> = match removal::next(cluster, &remains) {
+        Step::Remove { what, turn } => turn.iter().filter_map(|removal| write(fleet, name, what, removal)).collect(),
+        Step::EndAccess => end_access(fleet, name),
+    };
+    if remains == Remains::default() && writes.is_empty() {
+        return Write::update(cluster, &released).into_iter().collect();
+    }
+    let (status, wake) = with_status(fleet, name, cluster, removal::conditions_of(cluster, &remains, now), now);
+    writes.extend(status);
+    Plan { writes, wake }
+}
+
+/// The cluster without the finalizers that hold it for this; nothing if there are none.
+fn released(cluster: &ManagedCluster) -> Option<ManagedCluster> {
+    let is_ours = |finalizer: &String| [CLUSTER_FINALIZER, RESOURCE_CLEANUP_FINALIZER].contains(&&**finalizer);
+    let mut released = cluster.clone();
+    released.finalizers_mut().retain(|finalizer| !is_ours(finalizer));
+    cluster.finalizers().iter().any(is_ours).then_some(released)
+}
+
+fn remains_of<'a>(fleet: &'a Fleet, name: &'a ClusterName) -> Remains<'a> {
+    let addons = fleet.belongings.addons.in_namespace(name.as_str());
+    let works = fleet.belongings.works.in_namespace(name.as_str());
+    Remains {
+        addons: addons.map(|(_, addon)| &addon.metadata).collect(),
+        works: works.map(|(_, work)| &work.metadata).collect(),
+    }
+}
+
+fn write(fleet: &Fleet, name: &ClusterName, what: Remnant, removal: &Removal<'_>) -> Option<Write<Fleet>> {
+    let (Removal::Delete(object) | Removal::Release(object) | Removal::Await(object)) = removal;
+    let key = ObjectKey::namespaced(name.as_str(), object.name.as_deref().unwrap_or_default());
+    match what {
+        Remnant::AddOns => remove(&**fleet.belongings.addons.get(&key)?, removal),
+        Remnant::Works => remove(&**fleet.belongings.works.get(&key)?, removal),
+    }
+}
+
+fn remove<K>(stored: &K, removal: &Removal<'_>) -> Option<Write<Fleet>>
+where
+    K: drover_runtime::write::Kind,
+    Fleet: drover_runtime::fleet::Tracks<K>,
+{
+    match removal {
+        Removal::Delete(_) => Some(Write::delete(stored)),
+        Removal::Await(_) => None,
+        Removal::Release(_) => {
+            let mut free = stored.clone();
+            free.finalizers_mut().clear();
+            Write::update(stored, &free)
+        }
+    }
+}
+
+/// Takes from a cluster's agent all that it may do.
+pub(super) fn end_access(fleet: &Fleet, name: &ClusterName) -> Vec<Write<Fleet>> {
+    let belongings = &fleet.belongings;
+    let bindings = Part::ALL.into_iter().filter_map(|part| belongings.binding(name, part));
+    let mut writes: Vec<_> = bindings.filter_map(end_binding).collect();
+    writes.extend(belongings.role_binding(name).map(Write::delete));
+    writes.extend(belongings.role(name).map(Write::delete));
+    writes
+}
