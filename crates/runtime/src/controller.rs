@@ -145,7 +145,7 @@ impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
     async fn reconcile(&self, key: &R::Key) -> Result<Option<Timestamp>, Trouble> {
         let plan = self.reconciler.plan(&self.tools.fleet.read(), key, self.tools.clock.now());
         for write in &plan.writes {
-            if !self.tools.gate.is_open(self.tools.clock.now()) {
+            if !self.tools.gate.is_open(self.tools.clock.moment()) {
                 return Err(Trouble::GateShut);
             }
             debug!(controller = R::NAME, %key, ?write, "writing");

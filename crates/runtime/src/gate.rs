@@ -3,7 +3,7 @@
 use k8s_openapi::jiff::Timestamp;
 use tokio::sync::watch;
 
-use crate::{informer::Freshness, lease::Leadership};
+use crate::{clock::Moment, informer::Freshness, lease::Leadership};
 
 /// Open while this process leads and what it knows is fresh: it has listed everything since it began to lead, so that it
 /// knows what the former leader did.
@@ -24,7 +24,7 @@ impl Gate {
 
     /// Whether a write may be sent now. Ask right before each: the answer changes with the time.
     #[must_use]
-    pub fn is_open(&self, now: Timestamp) -> bool {
+    pub fn is_open(&self, now: Moment) -> bool {
         let leadership = *self.leadership.borrow();
         leadership.may_act(now) && *self.fresh.borrow() == Some(term(leadership))
     }

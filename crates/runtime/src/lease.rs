@@ -3,11 +3,16 @@
 //! Candidates agree through one Lease. Its holder renews it every few seconds; when nobody has for its duration, another
 //! takes it. Each write carries the resourceVersion of what it was decided on, so that of two candidates only one succeeds.
 //!
-//! Clocks of different machines are never compared. A candidate measures how long a record has stood unchanged from when it
-//! first saw that record itself, and a leader measures its own lease from when it **sent** the renewal, which is
-//! before anybody else can have seen it. A leader acts for two thirds of the duration only ([`Leadership::may_act`]); the last
-//! third is for clocks that go wrong and for requests that are on their way. So a leader that was frozen or cut off
-//! finds that it may not act any more before it knows why.
+//! Clocks of different machines are never compared, and times in the record are for people to read. A candidate measures how long
+//! a record has stood unchanged from when it first saw that record itself, and a leader measures its own lease from when it
+//! **sent** the renewal, which is before anybody else can have seen it. A leader acts for two thirds of the duration only
+//! ([`Leadership::may_act`]); the last third is for clocks that go wrong and for requests that are on their way. So a leader
+//! that was frozen or cut off finds that it may not act any more before it knows why.
+//!
+//! A candidate waits by the clock that nobody can set: it stands still while the machine is suspended, which makes the wait
+//! longer and is safe. A leader's lease is young only while **both** clocks say so ([`Moment::is_within`]): the wall clock knows of a
+//! suspended machine, the other of a wall clock that was set back. What neither of them sees (a machine that is suspended and
+//! wakes with an earlier time, a virtual one that was stopped from outside) is left to the resourceVersions that writes carry.
 //!
 //! What to do next is decided in `candidate`, which does no I/O; here it is carried out. Identities have to be unique:
 //! a process that finds its own name in the Lease when it starts takes that for its earlier life, and goes on at once.
@@ -29,7 +34,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use self::candidate::{Candidate, Turn};
-use crate::clock::{Clock, after};
+use crate::clock::{Clock, Moment};
 
 /// How long a lease holds after it was renewed.
 const DURATION: Duration = Duration::from_secs(10);
@@ -57,7 +62,7 @@ pub enum Leadership {
         /// When the term began. As long as this stays the same, nobody else has led in between.
         since: Timestamp,
         /// When the latest renewal that succeeded was sent.
-        renewed: Timestamp,
+        renewed: Moment,
     },
     /// There is no election: this process is the only one.
     Alone,
@@ -66,11 +71,10 @@ pub enum Leadership {
 impl Leadership {
     /// Whether a cluster may be given something now. Ask right before each write: the answer changes with the time.
     #[must_use]
-    pub fn may_act(&self, now: Timestamp) -> bool {
+    pub fn may_act(&self, now: Moment) -> bool {
         match *self {
             Self::Standby => false,
-            // A renewal in the future means that the clock was set back, and nobody knows how old it is.
-            Self::Leader { renewed, .. } => renewed <= now && now < after(renewed, ACTING),
+            Self::Leader { renewed, .. } => now.is_within(ACTING, renewed),
             Self::Alone => true,
         }
     }
@@ -113,7 +117,7 @@ impl Elector {
             return Err(NoIdentity);
         }
         let (leadership, receiver) = watch::channel(Leadership::Standby);
-        let candidate = Candidate::new(identity, clock.now());
+        let candidate = Candidate::new(identity, clock.tick());
         let leases = Api::namespaced(client, namespace);
         Ok((Self { leases, name: name.to_owned(), candidate, clock, leadership, failing: false }, receiver))
     }
@@ -122,21 +126,19 @@ impl Elector {
     /// leader has to be done before that.
     pub async fn run(mut self, shutdown: CancellationToken) {
         while !shutdown.is_cancelled() {
-            let now = self.clock.now();
+            let now = self.clock.moment();
             match self.candidate.turn(now) {
                 Turn::Look => self.look().await,
                 Turn::Write(lease) => self.write(&lease).await,
-                Turn::Rest { until } => self.rest(now, until, &shutdown).await,
+                Turn::Rest { until } => self.rest(until.since(now.tick), &shutdown).await,
             }
-            self.publish(self.candidate.leadership(self.clock.now()));
+            self.publish(self.candidate.leadership(self.clock.moment()));
         }
         self.publish(Leadership::Standby);
         self.release().await;
     }
 
-    async fn rest(&self, now: Timestamp, until: Timestamp, shutdown: &CancellationToken) {
-        // A duration, not a time: the renewal must not wait for a clock that was set back.
-        let duration = Duration::try_from(until.duration_since(now)).unwrap_or_default();
+    async fn rest(&self, duration: Duration, shutdown: &CancellationToken) {
         tokio::select! {
             () = shutdown.cancelled() => {}
             () = self.clock.sleep(duration) => {}
@@ -147,22 +149,22 @@ impl Elector {
         match self.answer(self.leases.get_opt(&self.name)).await {
             Ok(found) => {
                 self.failing = false;
-                self.candidate.saw(found, self.clock.now());
+                self.candidate.saw(found, self.clock.tick());
             }
             Err(failure) => self.failed(&failure),
         }
     }
 
     async fn write(&mut self, lease: &Lease) {
-        let sent = self.clock.now();
+        let sent = self.clock.moment();
         match self.send(lease).await {
             Ok(written) => {
                 self.failing = false;
-                self.candidate.confirmed(written, sent, self.clock.now());
+                self.candidate.confirmed(written, sent, self.clock.tick());
             }
             Err(failure) if failure.is_refusal() => {
                 tracing::debug!(lease = self.name, %failure, "the lease was not as expected");
-                self.candidate.refused(self.clock.now());
+                self.candidate.refused();
             }
             Err(failure) => self.failed(&failure),
         }
@@ -210,7 +212,7 @@ impl Elector {
             tracing::warn!(lease = self.name, %failure, "the lease can not be read or written");
         }
         self.failing = true;
-        self.candidate.failed(self.clock.now());
+        self.candidate.failed(self.clock.tick());
     }
 
     fn publish(&self, leadership: Leadership) {

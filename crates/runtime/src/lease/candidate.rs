@@ -1,4 +1,7 @@
 //! What a candidate knows, and what it does next. No I/O; every time is handed in.
+//!
+//! Waiting is measured in ticks, which nobody can set. Times of the wall clock go into the record, and count only against the
+//! candidate's own renewal.
 
 use std::time::Duration;
 
@@ -10,7 +13,7 @@ use k8s_openapi::{
 use kube::api::ObjectMeta;
 
 use super::{DURATION, Leadership};
-use crate::clock::after;
+use crate::clock::{Moment, Tick};
 
 /// How long after a renewal the next one is due.
 const RENEW: Duration = Duration::from_secs(3);
@@ -21,10 +24,6 @@ const POLL: Duration = Duration::from_secs(1);
 /// How long after something went wrong it is tried again.
 const RETRY: Duration = Duration::from_millis(500);
 
-/// A clock that moved further than this between two turns was set, or the process stood still. It is what a leader leaves
-/// unused of its lease, so that a smaller step of a clock does no harm.
-const STEP: Duration = DURATION.checked_div(3).expect("three is not zero");
-
 /// What is to be done about a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
@@ -32,8 +31,8 @@ pub(super) enum Step {
     Acquire,
     /// We hold it, and it is time to say so again.
     Renew,
-    /// Nothing before that time.
-    Wait { until: Timestamp },
+    /// Nothing before that tick.
+    Wait { until: Tick },
 }
 
 /// What a candidate knows about itself.
@@ -45,7 +44,7 @@ pub(super) struct Me {
     /// Whether we were ever told that a claim succeeded.
     has_led: bool,
     /// When the latest renewal was sent that we know to have succeeded. None when we do not lead.
-    renewed: Option<Timestamp>,
+    renewed: Option<Moment>,
 }
 
 /// Who holds a lease, seen from one candidate.
@@ -79,20 +78,17 @@ impl Me {
 }
 
 /// What `me` does about the lease that it observed, `observed_at` being when it first saw it as it is.
-pub(super) fn next(observed: Option<&Lease>, observed_at: Timestamp, me: &Me, now: Timestamp) -> Step {
+pub(super) fn next(observed: Option<&Lease>, observed_at: Tick, me: &Me, now: Moment) -> Step {
     let Some(spec) = observed.and_then(|lease| lease.spec.as_ref()) else { return Step::Acquire };
     match me.holder(spec) {
         Holder::Nobody | Holder::EarlierMe => Step::Acquire,
         Holder::Me => match me.renewed {
-            Some(renewed) if renewed <= now && now < after(renewed, RENEW) => {
-                Step::Wait { until: after(renewed, RENEW) }
-            }
+            Some(renewed) if now.is_within(RENEW, renewed) => Step::Wait { until: renewed.tick.after(RENEW) },
             _ => Step::Renew,
         },
         Holder::Other => {
-            // If the clock was set back, the record is not known to be older than nothing.
-            let until = after(observed_at.min(now), duration(spec));
-            if until <= now { Step::Acquire } else { Step::Wait { until } }
+            let until = observed_at.after(duration(spec));
+            if until <= now.tick { Step::Acquire } else { Step::Wait { until } }
         }
     }
 }
@@ -110,8 +106,8 @@ pub(super) enum Turn {
     Look,
     /// Write the lease: replace the version that it carries, or create it if it carries none.
     Write(Box<Lease>),
-    /// Nothing before that time.
-    Rest { until: Timestamp },
+    /// Nothing before that tick.
+    Rest { until: Tick },
 }
 
 /// A candidate for the lease: asks for one thing after the other, and is told what became of it.
@@ -121,34 +117,23 @@ pub(super) struct Candidate {
     /// The lease as last seen; without a resourceVersion if it was deleted under its holder.
     seen: Option<Lease>,
     /// When it was first seen as it is.
-    seen_at: Timestamp,
-    /// The time of the last turn or answer.
-    last: Timestamp,
+    seen_at: Tick,
     /// Whether what was seen is good enough to act on.
     knows: bool,
     /// Whether the last write was refused, and the lease was not looked at since.
     was_refused: bool,
-    /// Nothing is asked for before that time.
-    rest: Option<Timestamp>,
+    /// Nothing is asked for before that tick.
+    rest: Option<Tick>,
 }
 
 impl Candidate {
-    pub(super) fn new(identity: &str, now: Timestamp) -> Self {
-        Self {
-            me: Me::new(identity),
-            seen: None,
-            seen_at: now,
-            last: now,
-            knows: false,
-            was_refused: false,
-            rest: None,
-        }
+    pub(super) fn new(identity: &str, now: Tick) -> Self {
+        Self { me: Me::new(identity), seen: None, seen_at: now, knows: false, was_refused: false, rest: None }
     }
 
     /// What to do now.
-    pub(super) fn turn(&mut self, now: Timestamp) -> Turn {
-        self.tick(now);
-        if let Some(until) = self.rest.filter(|until| now < *until) {
+    pub(super) fn turn(&mut self, now: Moment) -> Turn {
+        if let Some(until) = self.rest.filter(|until| now.tick < *until) {
             return Turn::Rest { until };
         }
         self.rest = None;
@@ -156,19 +141,18 @@ impl Candidate {
             return Turn::Look;
         }
         match next(self.seen.as_ref(), self.seen_at, &self.me, now) {
-            Step::Acquire => Turn::Write(Box::new(self.claim(now))),
-            Step::Renew => Turn::Write(Box::new(self.renewal(now))),
+            Step::Acquire => Turn::Write(Box::new(self.claim(now.time))),
+            Step::Renew => Turn::Write(Box::new(self.renewal(now.time))),
             Step::Wait { until } if self.me.renewed.is_some() => Turn::Rest { until },
             Step::Wait { until } => {
                 self.knows = false;
-                self.rest_until(until.min(after(now, POLL)))
+                self.rest_until(until.min(now.tick.after(POLL)))
             }
         }
     }
 
     /// The lease was read.
-    pub(super) fn saw(&mut self, found: Option<Lease>, now: Timestamp) {
-        self.tick(now);
+    pub(super) fn saw(&mut self, found: Option<Lease>, now: Tick) {
         self.knows = true;
         match found {
             Some(lease) => {
@@ -184,13 +168,12 @@ impl Candidate {
         }
         if self.was_refused {
             self.was_refused = false;
-            self.rest_until(after(now, RETRY));
+            self.rest_until(now.after(RETRY));
         }
     }
 
     /// The write that was sent then succeeded, and this is the lease now.
-    pub(super) fn confirmed(&mut self, lease: Lease, sent: Timestamp, now: Timestamp) {
-        self.tick(now);
+    pub(super) fn confirmed(&mut self, lease: Lease, sent: Moment, now: Tick) {
         self.seen = Some(lease);
         self.seen_at = now;
         self.knows = true;
@@ -199,25 +182,21 @@ impl Candidate {
     }
 
     /// The write was refused because the lease is not what we took it for. That is looked into at once.
-    pub(super) fn refused(&mut self, now: Timestamp) {
-        self.tick(now);
+    pub(super) fn refused(&mut self) {
         self.knows = false;
         self.was_refused = true;
     }
 
     /// The request failed, or nobody knows what became of it.
-    pub(super) fn failed(&mut self, now: Timestamp) {
-        self.tick(now);
+    pub(super) fn failed(&mut self, now: Tick) {
         self.knows = false;
-        self.rest_until(after(now, RETRY));
+        self.rest_until(now.after(RETRY));
     }
 
     /// Whether we lead. A lease that ran out is not led by anybody, but if it turns out to be still ours, the term goes on.
-    pub(super) fn leadership(&self, now: Timestamp) -> Leadership {
+    pub(super) fn leadership(&self, now: Moment) -> Leadership {
         match (self.me.claimed, self.me.renewed) {
-            (Some(since), Some(renewed)) if renewed <= now && now < after(renewed, DURATION) => {
-                Leadership::Leader { since, renewed }
-            }
+            (Some(since), Some(renewed)) if now.is_within(DURATION, renewed) => Leadership::Leader { since, renewed },
             _ => Leadership::Standby,
         }
     }
@@ -238,24 +217,7 @@ impl Candidate {
         self.seen.as_ref().and_then(|lease| lease.spec.as_ref()).map_or(Holder::Nobody, |spec| self.me.holder(spec))
     }
 
-    /// Notices that the clock was set, or that the process stood still.
-    fn tick(&mut self, now: Timestamp) {
-        let was_set_back = now < self.last;
-        let leapt = after(self.last, STEP) < now;
-        self.last = now;
-        if was_set_back || leapt {
-            // How long the record has stood is not known any more.
-            self.seen_at = now;
-        }
-        if was_set_back {
-            // Nor how old our own renewal is. It is renewed at once.
-            self.me.renewed = None;
-            self.knows = false;
-            self.rest = None;
-        }
-    }
-
-    fn rest_until(&mut self, until: Timestamp) -> Turn {
+    fn rest_until(&mut self, until: Tick) -> Turn {
         self.rest = Some(until);
         Turn::Rest { until }
     }
@@ -313,8 +275,19 @@ mod tests {
 
     const START: Timestamp = Timestamp::constant(1_800_000_000, 0);
 
-    fn at(seconds: i64) -> Timestamp {
+    /// The time so long after the start.
+    fn time(seconds: i64) -> Timestamp {
         START + seconds.seconds()
+    }
+
+    /// The tick so long after the start, at which the clock has run for an hour.
+    fn tick(seconds: i64) -> Tick {
+        Tick::default().after(Duration::from_secs(u64::try_from(3600 + seconds).unwrap()))
+    }
+
+    /// Both.
+    fn at(seconds: i64) -> Moment {
+        Moment { time: time(seconds), tick: tick(seconds) }
     }
 
     fn held_by(identity: &str, acquired: Timestamp) -> Lease {
@@ -332,7 +305,7 @@ mod tests {
 
     /// One that has led since `START`, and last renewed then.
     fn leader() -> Me {
-        Me { claimed: Some(START), has_led: true, renewed: Some(START), ..Me::new("me") }
+        Me { claimed: Some(START), has_led: true, renewed: Some(at(0)), ..Me::new("me") }
     }
 
     fn written(turn: Turn) -> LeaseSpec {
@@ -344,117 +317,122 @@ mod tests {
 
     /// A candidate that holds the lease since `START`.
     fn leading() -> Candidate {
-        let mut candidate = Candidate::new("me", START);
-        candidate.saw(None, START);
-        let Turn::Write(mut lease) = candidate.turn(START) else { panic!("a lease that nobody holds is taken") };
+        let mut candidate = Candidate::new("me", tick(0));
+        candidate.saw(None, tick(0));
+        let Turn::Write(mut lease) = candidate.turn(at(0)) else { panic!("a lease that nobody holds is taken") };
         lease.metadata.resource_version = Some("1".to_owned());
-        candidate.confirmed(*lease, START, START);
+        candidate.confirmed(*lease, at(0), tick(0));
         candidate
     }
 
     #[test]
     fn a_lease_that_nobody_holds_is_taken_at_once() {
         let mut released = held_by("", START);
-        assert_eq!(next(None, START, &Me::new("me"), START), Step::Acquire);
-        assert_eq!(next(Some(&Lease::default()), START, &Me::new("me"), START), Step::Acquire);
-        assert_eq!(next(Some(&released), START, &Me::new("me"), START), Step::Acquire);
+        assert_eq!(next(None, tick(0), &Me::new("me"), at(0)), Step::Acquire);
+        assert_eq!(next(Some(&Lease::default()), tick(0), &Me::new("me"), at(0)), Step::Acquire);
+        assert_eq!(next(Some(&released), tick(0), &Me::new("me"), at(0)), Step::Acquire);
         released.spec.as_mut().unwrap().holder_identity = None;
-        assert_eq!(next(Some(&released), START, &Me::new("me"), START), Step::Acquire);
+        assert_eq!(next(Some(&released), tick(0), &Me::new("me"), at(0)), Step::Acquire);
     }
 
     #[test]
     fn a_lease_of_another_is_left_alone_for_its_duration_from_when_it_was_first_seen() {
-        let mut lease = held_by("other", at(0));
-        for acquired in [at(-100_000), at(0), at(100_000)] {
+        let mut lease = held_by("other", time(0));
+        for acquired in [time(-100_000), time(0), time(100_000)] {
             lease.spec.as_mut().unwrap().renew_time = Some(MicroTime(acquired));
-            assert_eq!(next(Some(&lease), at(5), &Me::new("me"), at(5)), Step::Wait { until: at(15) });
-            assert_eq!(next(Some(&lease), at(5), &Me::new("me"), at(14)), Step::Wait { until: at(15) });
-            assert_eq!(next(Some(&lease), at(5), &Me::new("me"), at(15)), Step::Acquire);
+            assert_eq!(next(Some(&lease), tick(5), &Me::new("me"), at(5)), Step::Wait { until: tick(15) });
+            assert_eq!(next(Some(&lease), tick(5), &Me::new("me"), at(14)), Step::Wait { until: tick(15) });
+            assert_eq!(next(Some(&lease), tick(5), &Me::new("me"), at(15)), Step::Acquire);
         }
     }
 
     #[test]
     fn the_duration_is_the_one_that_its_holder_was_promised() {
-        let mut lease = held_by("other", at(0));
+        let mut lease = held_by("other", time(0));
         for (seconds, until) in [(Some(60), 60), (Some(0), 10), (Some(-5), 10), (None, 10)] {
             lease.spec.as_mut().unwrap().lease_duration_seconds = seconds;
-            assert_eq!(next(Some(&lease), at(0), &Me::new("me"), at(9)), Step::Wait { until: at(until) });
+            assert_eq!(next(Some(&lease), tick(0), &Me::new("me"), at(9)), Step::Wait { until: tick(until) });
         }
     }
 
     #[test]
-    fn a_clock_that_was_set_back_lengthens_the_wait() {
-        let lease = held_by("other", at(0));
-        assert_eq!(next(Some(&lease), at(3600), &Me::new("me"), at(0)), Step::Wait { until: at(10) });
+    fn a_wall_clock_that_was_set_neither_shortens_nor_lengthens_the_wait() {
+        let lease = held_by("other", time(0));
+        for time in [time(-3600), time(3600)] {
+            let set = |tick| Moment { time, tick };
+            assert_eq!(next(Some(&lease), tick(0), &Me::new("me"), set(tick(9))), Step::Wait { until: tick(10) });
+            assert_eq!(next(Some(&lease), tick(0), &Me::new("me"), set(tick(10))), Step::Acquire);
+        }
     }
 
     #[test]
-    fn our_own_lease_is_renewed_every_three_seconds_and_at_once_if_the_clock_was_set_back() {
+    fn our_own_lease_is_renewed_every_three_seconds_and_at_once_if_the_clock_was_set() {
         let lease = held_by("me", START);
-        assert_eq!(next(Some(&lease), at(0), &leader(), at(2)), Step::Wait { until: at(3) });
-        assert_eq!(next(Some(&lease), at(0), &leader(), at(3)), Step::Renew);
-        assert_eq!(next(Some(&lease), at(0), &leader(), at(3600)), Step::Renew);
-        assert_eq!(next(Some(&lease), at(0), &leader(), at(-1)), Step::Renew);
+        assert_eq!(next(Some(&lease), tick(0), &leader(), at(2)), Step::Wait { until: tick(3) });
+        assert_eq!(next(Some(&lease), tick(0), &leader(), at(3)), Step::Renew);
+        assert_eq!(next(Some(&lease), tick(0), &leader(), at(3600)), Step::Renew);
+        for time in [time(-1), time(3)] {
+            assert_eq!(next(Some(&lease), tick(0), &leader(), Moment { time, tick: tick(1) }), Step::Renew);
+        }
     }
 
     #[test]
     fn a_process_takes_the_lease_of_its_earlier_life_but_not_that_of_a_namesake() {
-        let lease = held_by("me", at(-2));
-        assert_eq!(next(Some(&lease), at(0), &Me::new("me"), at(0)), Step::Acquire);
-        assert_eq!(next(Some(&lease), at(0), &leader(), at(0)), Step::Wait { until: at(10) });
+        let lease = held_by("me", time(-2));
+        assert_eq!(next(Some(&lease), tick(0), &Me::new("me"), at(0)), Step::Acquire);
+        assert_eq!(next(Some(&lease), tick(0), &leader(), at(0)), Step::Wait { until: tick(10) });
     }
 
     #[test]
     fn a_claim_whose_answer_was_lost_is_recognised() {
-        let mut candidate = Candidate::new("me", at(0));
-        candidate.saw(None, at(0));
+        let mut candidate = Candidate::new("me", tick(0));
+        candidate.saw(None, tick(0));
         let Turn::Write(lease) = candidate.turn(at(0)) else { panic!("a lease that nobody holds is taken") };
-        candidate.failed(at(2));
-        assert_eq!(candidate.turn(at(2)), Turn::Rest { until: after(at(2), RETRY) });
+        candidate.failed(tick(2));
+        assert_eq!(candidate.turn(at(2)), Turn::Rest { until: tick(2).after(RETRY) });
         assert_eq!(candidate.turn(at(3)), Turn::Look);
-        candidate.saw(Some(*lease.clone()), at(3));
+        candidate.saw(Some(*lease.clone()), tick(3));
         assert_eq!(candidate.leadership(at(3)), Leadership::Standby, "nobody knows how old it is");
         let renewal = written(candidate.turn(at(3)));
         assert_eq!(renewal.acquire_time, lease.spec.unwrap().acquire_time);
-        assert_eq!(renewal.renew_time, Some(MicroTime(at(3))));
+        assert_eq!(renewal.renew_time, Some(MicroTime(time(3))));
     }
 
     #[test]
     fn transitions_count_how_often_the_lease_changed_hands() {
         let claim_of = |found: Option<Lease>| {
-            let mut candidate = Candidate::new("me", at(0));
-            candidate.saw(found, at(0));
+            let mut candidate = Candidate::new("me", tick(0));
+            candidate.saw(found, tick(0));
             written(candidate.turn(at(0)))
         };
         let first = claim_of(None);
         assert_eq!(first.lease_transitions, Some(0));
         assert_eq!(first.lease_duration_seconds, Some(10));
-        assert_eq!((first.acquire_time, first.renew_time), (Some(MicroTime(at(0))), Some(MicroTime(at(0)))));
-        assert_eq!(claim_of(Some(held_by("", at(-5)))).lease_transitions, Some(5));
-        assert_eq!(claim_of(Some(held_by("me", at(-5)))).lease_transitions, Some(4));
+        assert_eq!((first.acquire_time, first.renew_time), (Some(MicroTime(time(0))), Some(MicroTime(time(0)))));
+        assert_eq!(claim_of(Some(held_by("", time(-5)))).lease_transitions, Some(5));
+        assert_eq!(claim_of(Some(held_by("me", time(-5)))).lease_transitions, Some(4));
     }
 
     #[test]
     fn what_is_released_keeps_its_count_and_nobody_elses_lease_is_released() {
         let candidate = leading();
-        let released = candidate.released(held_by("me", START), at(1)).unwrap();
+        let released = candidate.released(held_by("me", START), time(1)).unwrap();
         assert_eq!(released.metadata.resource_version.as_deref(), Some("7"));
         let spec = released.spec.unwrap();
         assert_eq!((spec.holder_identity, spec.lease_transitions), (None, Some(4)));
-        assert_eq!(candidate.released(held_by("other", START), at(1)), None);
-        assert_eq!(candidate.released(held_by("me", at(-9)), at(1)), None);
-        assert_eq!(candidate.released(Lease::default(), at(1)), None);
+        assert_eq!(candidate.released(held_by("other", START), time(1)), None);
+        assert_eq!(candidate.released(held_by("me", time(-9)), time(1)), None);
+        assert_eq!(candidate.released(Lease::default(), time(1)), None);
     }
 
     #[test]
     fn a_leader_acts_for_two_thirds_of_its_lease() {
         let leadership = leading().leadership(at(0));
-        assert_eq!(leadership, Leadership::Leader { since: at(0), renewed: at(0) });
+        assert_eq!(leadership, Leadership::Leader { since: time(0), renewed: at(0) });
         assert!(leadership.may_act(at(0)));
         assert!(leadership.may_act(at(6)));
         assert!(!leadership.may_act(at(7)));
         assert!(!leadership.may_act(at(100_000)), "it was frozen");
-        assert!(!leadership.may_act(at(-1)), "the clock was set back");
         assert!(!Leadership::Standby.may_act(at(0)));
         assert!(Leadership::Alone.may_act(at(0)));
     }
@@ -464,8 +442,8 @@ mod tests {
         let mut candidate = leading();
         assert_eq!(candidate.leadership(at(3600)), Leadership::Standby);
         let Turn::Write(renewal) = candidate.turn(at(3600)) else { panic!("it is renewed") };
-        candidate.confirmed(*renewal, at(3600), at(3600));
-        assert_eq!(candidate.leadership(at(3600)), Leadership::Leader { since: at(0), renewed: at(3600) });
+        candidate.confirmed(*renewal, at(3600), tick(3600));
+        assert_eq!(candidate.leadership(at(3600)), Leadership::Leader { since: time(0), renewed: at(3600) });
     }
 
     #[test]
@@ -473,7 +451,7 @@ mod tests {
         let mut candidate = leading();
         let Turn::Write(renewal) = candidate.turn(at(3)) else { panic!("it is renewed") };
         // The process is frozen until long after the API server has answered.
-        candidate.confirmed(*renewal, at(3), at(60));
+        candidate.confirmed(*renewal, at(3), tick(60));
         assert_eq!(candidate.leadership(at(60)), Leadership::Standby);
     }
 
@@ -481,44 +459,62 @@ mod tests {
     fn who_finds_another_in_the_lease_steps_down_at_once() {
         let mut candidate = leading();
         assert!(matches!(candidate.turn(at(3)), Turn::Write(_)));
-        candidate.refused(at(3));
+        candidate.refused();
         assert_eq!(candidate.turn(at(3)), Turn::Look);
-        candidate.saw(Some(held_by("other", at(2))), at(3));
+        candidate.saw(Some(held_by("other", time(2))), tick(3));
         assert_eq!(candidate.leadership(at(3)), Leadership::Standby);
-        assert_eq!(candidate.turn(at(3)), Turn::Rest { until: after(at(3), RETRY) });
+        assert_eq!(candidate.turn(at(3)), Turn::Rest { until: tick(3).after(RETRY) });
     }
 
     #[test]
-    fn a_clock_set_back_under_a_leader_makes_it_renew_before_it_acts() {
-        let mut candidate = leading();
-        assert_eq!(candidate.turn(at(2)), Turn::Rest { until: at(3) });
-        assert_eq!(candidate.turn(at(1)), Turn::Look);
-        assert_eq!(candidate.leadership(at(1)), Leadership::Standby);
+    fn a_leader_acts_only_while_both_clocks_call_its_lease_young() {
+        let leadership = leading().leadership(at(0));
+        let may_act = |by_time, by_tick| leadership.may_act(Moment { time: time(by_time), tick: tick(by_tick) });
+        assert!(may_act(6, 6));
+        assert!(!may_act(1, 8), "the clock was set back by less than the age of the lease");
+        assert!(!may_act(-1, 1), "the clock was set back, and nobody knows how far");
+        assert!(!may_act(8, 1), "the machine was suspended");
+    }
+
+    #[test]
+    fn a_leader_whose_clock_was_set_renews_before_it_acts() {
+        for set in [time(-1), time(3600)] {
+            let mut candidate = leading();
+            assert_eq!(candidate.turn(at(2)), Turn::Rest { until: tick(3) });
+            let now = Moment { time: set, tick: tick(2) };
+            assert_eq!(candidate.leadership(now), Leadership::Standby);
+            let Turn::Write(renewal) = candidate.turn(now) else { panic!("it is renewed") };
+            candidate.confirmed(*renewal, now, tick(2));
+            assert_eq!(candidate.leadership(now), Leadership::Leader { since: time(0), renewed: now });
+        }
     }
 
     #[test]
     fn the_holder_of_a_lease_that_was_deleted_is_waited_for() {
-        let mut candidate = Candidate::new("me", at(0));
-        candidate.saw(Some(held_by("other", at(0))), at(0));
+        let mut candidate = Candidate::new("me", tick(0));
+        candidate.saw(Some(held_by("other", time(0))), tick(0));
         for second in 1..10 {
             assert!(matches!(candidate.turn(at(second - 1)), Turn::Rest { .. }));
             assert_eq!(candidate.turn(at(second)), Turn::Look);
-            candidate.saw(None, at(second));
+            candidate.saw(None, tick(second));
         }
         assert!(matches!(candidate.turn(at(9)), Turn::Rest { .. }));
         assert_eq!(candidate.turn(at(10)), Turn::Look);
-        candidate.saw(None, at(10));
+        candidate.saw(None, tick(10));
         let Turn::Write(lease) = candidate.turn(at(10)) else { panic!("it has run out") };
         assert_eq!(lease.metadata.resource_version, None, "it is created");
     }
 
     #[test]
-    fn a_standby_that_stood_still_observes_anew() {
-        let mut candidate = Candidate::new("me", at(0));
-        candidate.saw(Some(held_by("other", at(0))), at(0));
-        assert_eq!(candidate.turn(at(0)), Turn::Rest { until: at(1) });
+    fn a_standby_that_stood_still_looks_before_it_takes_over() {
+        let mut candidate = Candidate::new("me", tick(0));
+        candidate.saw(Some(held_by("other", time(0))), tick(0));
+        assert_eq!(candidate.turn(at(0)), Turn::Rest { until: tick(1) });
         assert_eq!(candidate.turn(at(3600)), Turn::Look);
-        candidate.saw(Some(held_by("other", at(0))), at(3600));
-        assert_eq!(candidate.turn(at(3600)), Turn::Rest { until: at(3601) });
+        let mut held_on = candidate.clone();
+        held_on.saw(Some(held_by("other", time(3590))), tick(3600));
+        assert_eq!(held_on.turn(at(3600)), Turn::Rest { until: tick(3601) });
+        candidate.saw(Some(held_by("other", time(0))), tick(3600));
+        assert!(matches!(candidate.turn(at(3600)), Turn::Write(_)), "nobody has renewed it for an hour");
     }
 }

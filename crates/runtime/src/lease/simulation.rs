@@ -1,6 +1,6 @@
 //! Candidates on a network and on clocks that go wrong, with time and chance under control: never two that may act.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, time::Duration};
 
 use k8s_openapi::{
     api::coordination::v1::Lease,
@@ -11,7 +11,14 @@ use super::{
     DURATION, Leadership, PATIENCE,
     candidate::{Candidate, Turn},
 };
-use crate::clock::after;
+use crate::clock::{Moment, Tick};
+
+/// How long a lease can be remembered.
+const MEMORY: i64 = 20_000;
+
+/// How wrong the clock of a machine can be that wakes: less than the last third of a lease. By more, and no clock knows how old
+/// the lease is.
+const ERROR: i64 = 3_300;
 
 /// How much real time passes between two looks at everything.
 const TICK: i64 = 100;
@@ -23,6 +30,10 @@ impl Chance {
     fn below(&mut self, bound: i64) -> i64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         i64::try_from((self.0 >> 33) % u64::try_from(bound).unwrap()).unwrap()
+    }
+
+    fn either_way(&mut self, bound: i64) -> i64 {
+        self.below(2 * bound) - bound
     }
 
     fn once_in(&mut self, times: i64) -> bool {
@@ -38,6 +49,10 @@ enum Rules {
     ActToTheEnd,
     /// A renewal counts from when its answer arrived.
     CountFromTheAnswer,
+    /// There is no clock but the one that can be set.
+    WallClockAlone,
+    /// There is no clock but the one that stands still with the machine.
+    TicksAlone,
 }
 
 /// What the API server does with the lease.
@@ -79,24 +94,31 @@ struct Request {
 struct Node {
     candidate: Candidate,
     published: Leadership,
-    /// What its clock is ahead of the real time.
+    /// What its wall clock is ahead of the real time.
     ahead: i64,
+    /// For how long it was suspended, all in all.
+    suspended: i64,
+    /// When its wall clock was last set.
+    set: i64,
+    /// When it last woke from being suspended.
+    woke: i64,
     frozen_until: i64,
     cut_off_until: i64,
-    /// What it waits for: the request's number, and when it was sent by its own clock.
-    asked: Option<(u64, Timestamp)>,
+    /// What it waits for: the request's number, and when it was sent by its own clocks.
+    asked: Option<(u64, Moment)>,
     answers: VecDeque<(u64, i64, Answer)>,
 }
 
 impl Node {
     fn new(number: i64) -> Self {
-        // Every clock is hours away from every other.
-        let ahead = number * 12_345_678;
-        let candidate = Candidate::new(&format!("hub-{number}"), time(ahead));
         Self {
-            candidate,
+            candidate: Candidate::new(&format!("hub-{number}"), tick(0)),
             published: Leadership::Standby,
-            ahead,
+            // Every clock is hours away from every other.
+            ahead: number * 12_345_678,
+            suspended: 0,
+            set: -MEMORY,
+            woke: -MEMORY,
             frozen_until: 0,
             cut_off_until: 0,
             asked: None,
@@ -104,17 +126,38 @@ impl Node {
         }
     }
 
-    fn now(&self, real: i64) -> Timestamp {
-        time(real + self.ahead)
+    fn now(&self, real: i64, rules: Rules) -> Moment {
+        let (wall, ticks) = (real + self.ahead, real - self.suspended);
+        match rules {
+            Rules::WallClockAlone => Moment { time: time(wall), tick: tick(wall) },
+            Rules::TicksAlone => Moment { time: time(ticks), tick: tick(ticks) },
+            _ => Moment { time: time(wall), tick: tick(ticks) },
+        }
+    }
+
+    fn set_clock(&mut self, real: i64, chance: &mut Chance) {
+        if self.woke + MEMORY <= real {
+            let furthest = if chance.once_in(2) { 3_600_000 } else { 12_000 };
+            self.ahead += chance.either_way(furthest);
+            self.set = real;
+        }
+    }
+
+    fn suspend(&mut self, real: i64, chance: &mut Chance) {
+        if self.set.max(self.woke) + MEMORY <= real {
+            let duration = chance.below(30_000);
+            self.suspended += duration;
+            self.ahead += chance.either_way(ERROR);
+            self.frozen_until = real + duration;
+            self.woke = self.frozen_until;
+        }
     }
 
     fn acts(&self, real: i64, rules: Rules) -> bool {
-        let now = self.now(real);
+        let now = self.now(real, rules);
         real >= self.frozen_until
             && match self.published {
-                Leadership::Leader { renewed, .. } if rules == Rules::ActToTheEnd => {
-                    renewed <= now && now < after(renewed, DURATION)
-                }
+                Leadership::Leader { renewed, .. } if rules == Rules::ActToTheEnd => now.is_within(DURATION, renewed),
                 leadership => leadership.may_act(now),
             }
     }
@@ -122,17 +165,17 @@ impl Node {
     /// Takes an answer that has arrived, or gives up waiting for it.
     fn listen(&mut self, real: i64, rules: Rules) {
         let Some((number, sent)) = self.asked else { return };
-        let now = self.now(real);
+        let now = self.now(real, rules);
         let heard = self.answers.iter().position(|(answered, returns, _)| *answered == number && *returns <= real);
         match heard.and_then(|index| self.answers.remove(index)) {
-            Some((_, _, Answer::Saw(lease))) => self.candidate.saw(lease, now),
+            Some((_, _, Answer::Saw(lease))) => self.candidate.saw(lease, now.tick),
             Some((_, _, Answer::Wrote(Some(lease)))) => {
                 let counts_from = if rules == Rules::CountFromTheAnswer { now } else { sent };
-                self.candidate.confirmed(lease, counts_from, now);
+                self.candidate.confirmed(lease, counts_from, now.tick);
             }
-            Some((_, _, Answer::Wrote(None))) => self.candidate.refused(now),
-            None if now < after(sent, PATIENCE) => return,
-            None => self.candidate.failed(now),
+            Some((_, _, Answer::Wrote(None))) => self.candidate.refused(),
+            None if now.tick.since(sent.tick) < PATIENCE => return,
+            None => self.candidate.failed(now.tick),
         }
         self.asked = None;
     }
@@ -146,7 +189,6 @@ struct World {
     nodes: Vec<Node>,
     requests: Vec<Request>,
     sent: u64,
-    last_jump: i64,
     trouble: bool,
 }
 
@@ -160,7 +202,6 @@ impl World {
             nodes: (0..candidates).map(Node::new).collect(),
             requests: Vec::new(),
             sent: 0,
-            last_jump: 0,
             trouble: true,
         }
     }
@@ -192,21 +233,20 @@ impl World {
     fn make_trouble(&mut self) {
         let index = usize::try_from(self.chance.below(i64::try_from(self.nodes.len()).unwrap())).unwrap();
         let node = &mut self.nodes[index];
+        if self.real < node.frozen_until {
+            return;
+        }
         if self.chance.once_in(400) {
             node.frozen_until = self.real + self.chance.below(30_000);
         }
         if self.chance.once_in(400) {
             node.cut_off_until = self.real + self.chance.below(30_000);
         }
-        // One clock at a time, and the next one when no lease remembers: together they could use up more than the last third.
-        if self.chance.once_in(200) && self.last_jump + 60_000 < self.real {
-            self.last_jump = self.real;
-            node.ahead += match self.chance.below(3) {
-                0 => self.chance.below(3_600_000),
-                1 => self.chance.below(3_300),
-                // Further back is safe only together with a renewal that reaches the server.
-                _ => -self.chance.below(3_300),
-            };
+        if self.chance.once_in(50) {
+            node.set_clock(self.real, &mut self.chance);
+        }
+        if self.chance.once_in(50) {
+            node.suspend(self.real, &mut self.chance);
         }
     }
 
@@ -234,7 +274,7 @@ impl World {
             return;
         }
         node.listen(real, rules);
-        let now = node.now(real);
+        let now = node.now(real, rules);
         if node.asked.is_none() {
             match node.candidate.turn(now) {
                 Turn::Look => self.send(index, None),
@@ -249,7 +289,7 @@ impl World {
     fn send(&mut self, from: usize, write: Option<Lease>) {
         self.sent += 1;
         let node = &mut self.nodes[from];
-        node.asked = Some((self.sent, node.now(self.real)));
+        node.asked = Some((self.sent, node.now(self.real, self.rules)));
         if self.real < node.cut_off_until {
             return;
         }
@@ -264,6 +304,12 @@ impl World {
 
 fn time(millis: i64) -> Timestamp {
     Timestamp::constant(1_800_000_000, 0) + SignedDuration::from_millis(millis)
+}
+
+/// A tick of a clock that was started long before the first candidate.
+fn tick(millis: i64) -> Tick {
+    let started = 1_000_000_000_000;
+    Tick::default().after(Duration::from_millis(u64::try_from(started + millis).unwrap()))
 }
 
 /// Whether two candidates ever act at once, in half an hour for each of the seeds.
@@ -284,6 +330,16 @@ fn the_last_third_is_needed() {
 #[test]
 fn counting_from_the_answer_lets_two_act() {
     assert!(two_act(Rules::CountFromTheAnswer));
+}
+
+#[test]
+fn a_clock_that_can_be_set_is_not_enough() {
+    assert!(two_act(Rules::WallClockAlone));
+}
+
+#[test]
+fn a_clock_that_stands_still_with_its_machine_is_not_enough() {
+    assert!(two_act(Rules::TicksAlone));
 }
 
 #[test]

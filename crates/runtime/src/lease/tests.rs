@@ -126,8 +126,8 @@ impl Running {
 
     /// Moves the clock until it is as wanted, and says how long that took.
     async fn until(&self, wanted: impl Fn(&Leadership) -> bool) -> Duration {
-        let start = self.clock.clock().now();
-        let took = || self.clock.clock().now().duration_since(start).unsigned_abs();
+        let start = self.clock.clock().tick();
+        let took = || self.clock.clock().tick().since(start);
         // Slowly: an answer of the played server takes a few turns of the runtime, and must not seem to be late.
         while !wanted(&self.leadership.borrow()) {
             self.clock.advance(Duration::from_millis(5));
@@ -138,7 +138,7 @@ impl Running {
     }
 
     fn may_act(&self) -> bool {
-        self.leadership.borrow().may_act(self.clock.clock().now())
+        self.leadership.borrow().may_act(self.clock.clock().moment())
     }
 
     async fn stop(self) {
@@ -215,7 +215,7 @@ async fn a_leader_without_an_api_server_stops_to_act_and_goes_on_when_it_is_back
     hub.until(leads).await;
     let term = *hub.leadership.borrow();
     fake.set_down(true);
-    hub.until(|leadership| !leadership.may_act(clock.clock().now())).await;
+    hub.until(|leadership| !leadership.may_act(clock.clock().moment())).await;
     assert!(leads(&hub.leadership.borrow()), "nobody else leads yet");
     hub.until(is_standby).await;
     fake.set_down(false);
@@ -223,6 +223,24 @@ async fn a_leader_without_an_api_server_stops_to_act_and_goes_on_when_it_is_back
     assert!(hub.may_act());
     let Leadership::Leader { since, .. } = *hub.leadership.borrow() else { panic!("it leads") };
     assert!(matches!(term, Leadership::Leader { since: before, .. } if before == since), "the term goes on");
+    hub.stop().await;
+}
+
+#[tokio::test]
+async fn a_leader_whose_clock_was_set_back_while_it_can_not_renew_does_not_act_for_longer() {
+    let (fake, clock) = (Fake::default(), ManualClock::at(START));
+    let hub = Running::start(&fake, "hub-1", &clock);
+    hub.until(leads).await;
+    let Leadership::Leader { renewed, .. } = *hub.leadership.borrow() else { panic!("it leads") };
+    fake.set_down(true);
+    // Back to when it was renewed, again and again: by the wall clock alone the lease would stay young.
+    for _ in 0..DURATION.as_secs() {
+        clock.advance(Duration::from_secs(1));
+        tokio::task::yield_now().await;
+        clock.set(renewed.time);
+        let age = clock.clock().tick().since(renewed.tick);
+        assert_eq!(hub.may_act(), age < ACTING, "{age:?} after the renewal");
+    }
     hub.stop().await;
 }
 
