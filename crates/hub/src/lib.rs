@@ -136,7 +136,7 @@ impl Hub {
         });
         let health = serve(options, &metrics, &freshness, &clock, &mut foundation).await?;
 
-        let tools = Tools { fleet, gate, clock, metrics };
+        let tools = Tools { identity: options.identity.clone(), ..Tools::new(fleet, gate, clock, metrics) };
         let mut controllers = Stage::new();
         run_controllers(options, queues, &client, &tools, &mut controllers);
         Ok(Self { health, controllers, foundation })

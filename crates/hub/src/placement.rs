@@ -118,11 +118,11 @@ fn decide(
         // A slice is made empty and filled in a second step, which is decided on when it is there: what comes after it
         // may take clusters from other slices that it is to hold.
         if is_new {
-            return Plan { writes, wake: wake_up };
+            return Plan { writes, wake: wake_up, ..Plan::default() };
         }
     }
     writes.extend(with_status(placement, status));
-    Plan { writes, wake: wake_up }
+    Plan { writes, wake: wake_up, ..Plan::default() }
 }
 
 /// Brings the verdicts up to date: one for each cluster in reach.

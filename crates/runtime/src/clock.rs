@@ -62,7 +62,7 @@ impl Moment {
 
 trait Time: Send + Sync {
     fn moment(&self) -> Moment;
-    fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()>;
+    fn wait_for(&self, tick: Tick) -> BoxFuture<'static, ()>;
     fn sleep_until(&self, time: Timestamp) -> BoxFuture<'static, ()>;
 }
 
@@ -96,9 +96,14 @@ impl Clock {
         self.0.sleep_until(time).await;
     }
 
+    /// Waits for that tick; not at all if it has passed.
+    pub async fn wait_for(&self, tick: Tick) {
+        self.0.wait_for(tick).await;
+    }
+
     /// Waits for so long, however the wall clock is set meanwhile.
     pub async fn sleep(&self, duration: Duration) {
-        self.0.sleep(duration).await;
+        self.wait_for(self.tick().after(duration)).await;
     }
 }
 
@@ -127,8 +132,9 @@ impl Time for SystemTime {
         Moment { time: Timestamp::now(), tick: Tick(FIRST.elapsed()) }
     }
 
-    fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
-        Box::pin(tokio::time::sleep(duration))
+    fn wait_for(&self, tick: Tick) -> BoxFuture<'static, ()> {
+        let left = tick.since(self.moment().tick);
+        Box::pin(tokio::time::sleep(left))
     }
 
     fn sleep_until(&self, time: Timestamp) -> BoxFuture<'static, ()> {
@@ -190,9 +196,8 @@ impl Time for ManualClock {
         *self.0.borrow()
     }
 
-    fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
-        let end = self.moment().tick.after(duration);
-        self.shows(move |moment| moment.tick >= end)
+    fn wait_for(&self, tick: Tick) -> BoxFuture<'static, ()> {
+        self.shows(move |moment| moment.tick >= tick)
     }
 
     fn sleep_until(&self, time: Timestamp) -> BoxFuture<'static, ()> {

@@ -1,5 +1,8 @@
 //! What takes dirty keys, has somebody decide on each, and writes what was decided.
 
+#[cfg(test)]
+mod tests;
+
 use std::{fmt, panic::AssertUnwindSafe, sync::Arc};
 
 use futures_util::FutureExt;
@@ -11,9 +14,11 @@ use tracing::{debug, error, warn};
 
 use crate::{
     clock::Clock,
+    events::{Event, Recorder},
     fleet::Shared,
     gate::Gate,
     metrics::{Metrics, Outcome},
+    pace::{Failure, Pace, Place},
     queue::{Done, Queue},
     write::Write,
 };
@@ -40,17 +45,28 @@ pub struct Plan<F> {
     pub writes: Vec<Write<F>>,
     /// When the key wants attention again although nothing has changed.
     pub wake: Option<Timestamp>,
+    /// What is said when all is written. A plan that is made again says it again, so it should go with writes that are needed once.
+    pub events: Vec<Event>,
 }
 
 impl<F> Default for Plan<F> {
     fn default() -> Self {
-        Self { writes: Vec::new(), wake: None }
+        Self { writes: Vec::new(), wake: None, events: Vec::new() }
+    }
+}
+
+impl<F> Plan<F> {
+    /// The same plan, with something to say when all is written.
+    #[must_use]
+    pub fn saying(mut self, events: impl IntoIterator<Item = Event>) -> Self {
+        self.events.extend(events);
+        self
     }
 }
 
 impl<F> FromIterator<Write<F>> for Plan<F> {
     fn from_iter<I: IntoIterator<Item = Write<F>>>(writes: I) -> Self {
-        Self { writes: writes.into_iter().collect(), wake: None }
+        Self { writes: writes.into_iter().collect(), ..Self::default() }
     }
 }
 
@@ -61,10 +77,23 @@ pub struct Tools<F> {
     pub fleet: Shared<F>,
     /// Whether it may be written.
     pub gate: Gate,
+    /// How fast it may be written.
+    pub pace: Pace,
     /// What tells the time.
     pub clock: Clock,
     /// What counts.
     pub metrics: Metrics,
+    /// Who this process is, in its events.
+    pub identity: Option<String>,
+}
+
+impl<F> Tools<F> {
+    /// Tools of a process without a name that writes at full speed.
+    #[must_use]
+    pub fn new(fleet: Shared<F>, gate: Gate, clock: Clock, metrics: Metrics) -> Self {
+        let pace = Pace::new(clock.clone(), metrics.clone());
+        Self { fleet, gate, pace, clock, metrics, identity: None }
+    }
 }
 
 impl<F> Clone for Tools<F> {
@@ -72,8 +101,10 @@ impl<F> Clone for Tools<F> {
         Self {
             fleet: self.fleet.clone(),
             gate: self.gate.clone(),
+            pace: self.pace.clone(),
             clock: self.clock.clone(),
             metrics: self.metrics.clone(),
+            identity: self.identity.clone(),
         }
     }
 }
@@ -83,7 +114,15 @@ pub struct Controller<F, R: Reconciler<F>> {
     reconciler: R,
     queue: Arc<Queue<R::Key>>,
     client: Client,
+    recorder: Recorder,
     tools: Tools<F>,
+}
+
+/// How far a plan was carried out.
+enum Written {
+    All,
+    /// There was no place for a write.
+    UntilBusy,
 }
 
 /// Why a key was not attended to.
@@ -91,8 +130,10 @@ pub struct Controller<F, R: Reconciler<F>> {
 enum Trouble {
     #[error("this process may not write any more")]
     GateShut,
+    #[error("this process ends")]
+    Ending,
     #[error("{write}: {source}")]
-    Refused { write: String, source: Box<kube::Error> },
+    Failed { write: String, source: Failure },
     #[error("the controller panicked")]
     Panicked,
 }
@@ -100,7 +141,8 @@ enum Trouble {
 impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
     /// A controller that attends to the keys of a queue.
     pub fn new(reconciler: R, queue: Arc<Queue<R::Key>>, client: Client, tools: Tools<F>) -> Self {
-        Self { reconciler, queue, client, tools }
+        let recorder = Recorder::new(client.clone(), R::NAME, tools.identity.as_deref(), tools.clock.clone());
+        Self { reconciler, queue, client, recorder, tools }
     }
 
     /// Attends to keys until `shutdown`, then finishes what is being written.
@@ -110,9 +152,9 @@ impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
         let mut tasks = JoinSet::new();
         while let Some(Ok(place)) = shutdown.run_until_cancelled(Arc::clone(&places).acquire_owned()).await {
             let Some(key) = shutdown.run_until_cancelled(this.next()).await else { break };
-            let this = Arc::clone(&this);
+            let (this, shutdown) = (Arc::clone(&this), shutdown.clone());
             tasks.spawn(async move {
-                this.attend(key).await;
+                this.attend(key, &shutdown).await;
                 drop(place);
             });
             while tasks.try_join_next().is_some() {}
@@ -128,9 +170,10 @@ impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
         key
     }
 
-    async fn attend(&self, key: R::Key) {
+    async fn attend(&self, key: R::Key, shutdown: &CancellationToken) {
         let begun = Instant::now();
-        let result = AssertUnwindSafe(self.reconcile(&key)).catch_unwind().await.unwrap_or(Err(Trouble::Panicked));
+        let work = AssertUnwindSafe(self.reconcile(&key, shutdown));
+        let result = work.catch_unwind().await.unwrap_or(Err(Trouble::Panicked));
         let (outcome, done) = match result {
             Ok(wake) => (Outcome::Ok, Done::Well(wake)),
             Err(trouble) => match Self::report(&key, &trouble) {
@@ -142,31 +185,81 @@ impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
         self.queue.done(&key, done);
     }
 
-    async fn reconcile(&self, key: &R::Key) -> Result<Option<Timestamp>, Trouble> {
-        let plan = self.reconciler.plan(&self.tools.fleet.read(), key, self.tools.clock.now());
-        for write in &plan.writes {
-            if !self.tools.gate.is_open(self.tools.clock.moment()) {
-                return Err(Trouble::GateShut);
+    /// Decides, and writes what was decided. After a wait it is decided anew: meanwhile much may have changed.
+    async fn reconcile(&self, key: &R::Key, shutdown: &CancellationToken) -> Result<Option<Timestamp>, Trouble> {
+        let mut place = None;
+        loop {
+            let plan = self.reconciler.plan(&self.tools.fleet.read(), key, self.tools.clock.now());
+            match self.write(key, &plan.writes, place).await? {
+                Written::All => {
+                    self.say(key, &plan.events, shutdown).await;
+                    return Ok(plan.wake);
+                }
+                Written::UntilBusy => place = Some(self.wait_for_place(shutdown).await?),
             }
-            debug!(controller = R::NAME, %key, ?write, "writing");
-            let sent = write.send(self.client.clone(), self.tools.fleet.clone(), R::NAME, &self.tools.metrics).await;
-            sent.map_err(|error| Trouble::Refused { write: format!("{write:?}"), source: Box::new(error) })?;
         }
-        Ok(plan.wake)
+    }
+
+    /// Writes one after the other, as long as there is a place at once.
+    async fn write(&self, key: &R::Key, writes: &[Write<F>], mut place: Option<Place>) -> Result<Written, Trouble> {
+        for write in writes {
+            let Some(place) = place.take().or_else(|| self.tools.pace.try_begin()) else {
+                return Ok(Written::UntilBusy);
+            };
+            self.check_gate()?;
+            debug!(controller = R::NAME, %key, ?write, "writing");
+            let sent = write.send(self.client.clone(), self.tools.fleet.clone(), R::NAME, &self.tools.metrics);
+            let sent = place.send(sent).await;
+            sent.map_err(|source| Trouble::Failed { write: format!("{write:?}"), source })?;
+        }
+        Ok(Written::All)
+    }
+
+    /// Says what there is to say. Nothing depends on it, so that it is lost if it fails.
+    async fn say(&self, key: &R::Key, events: &[Event], shutdown: &CancellationToken) {
+        for event in events {
+            if let Err(trouble) = self.say_one(event, shutdown).await {
+                debug!(controller = R::NAME, %key, %trouble, "an event is lost");
+            }
+        }
+    }
+
+    async fn say_one(&self, event: &Event, shutdown: &CancellationToken) -> Result<(), Trouble> {
+        let place = self.wait_for_place(shutdown).await?;
+        self.check_gate()?;
+        let sent = place.send(self.recorder.send(event)).await;
+        sent.map_err(|source| Trouble::Failed { write: format!("{event:?}"), source })
+    }
+
+    /// Waits for a place among those who write, but not when the process ends: a busy server can ask for a long pause.
+    async fn wait_for_place(&self, shutdown: &CancellationToken) -> Result<Place, Trouble> {
+        if let Some(place) = self.tools.pace.try_begin() {
+            return Ok(place);
+        }
+        shutdown.run_until_cancelled(self.tools.pace.begin()).await.ok_or(Trouble::Ending)
+    }
+
+    fn check_gate(&self) -> Result<(), Trouble> {
+        let is_open = self.tools.gate.is_open(self.tools.clock.moment());
+        if is_open { Ok(()) } else { Err(Trouble::GateShut) }
     }
 
     /// Says what went wrong. That somebody else was faster is nothing wrong: the key is decided on again.
     fn report(key: &R::Key, trouble: &Trouble) -> Outcome {
         match trouble {
-            Trouble::GateShut => {
+            Trouble::GateShut | Trouble::Ending => {
                 debug!(controller = R::NAME, %key, %trouble, "left for later");
                 Outcome::Conflict
             }
-            Trouble::Refused { source, .. } if somebody_was_faster(source) => {
+            Trouble::Failed { source: Failure::Busy(_) | Failure::Silence, .. } => {
+                debug!(controller = R::NAME, %key, %trouble, "the server is busy, and is asked again later");
+                Outcome::Throttled
+            }
+            Trouble::Failed { source: Failure::Refused(source), .. } if somebody_was_faster(source) => {
                 debug!(controller = R::NAME, %key, %trouble, "somebody else was faster");
                 Outcome::Conflict
             }
-            Trouble::Refused { .. } => {
+            Trouble::Failed { .. } => {
                 warn!(controller = R::NAME, %key, %trouble, "could not write, and will try again");
                 Outcome::Error
             }
@@ -180,67 +273,4 @@ impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
 
 fn somebody_was_faster(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.is_conflict() || status.is_already_exists() || status.is_not_found())
-}
-
-#[cfg(test)]
-mod tests {
-    use std::{
-        sync::atomic::{AtomicU32, Ordering},
-        time::Duration,
-    };
-
-    use tokio::sync::watch;
-
-    use super::*;
-    use crate::{clock::ManualClock, informer::Freshness, lease::Leadership};
-
-    /// Panics the first time, and says when it is asked.
-    struct Clumsy {
-        asked: watch::Sender<u32>,
-        times: AtomicU32,
-    }
-
-    impl Reconciler<()> for Clumsy {
-        type Key = &'static str;
-
-        const NAME: &'static str = "clumsy";
-
-        fn plan(&self, (): &(), _: &&'static str, _: Timestamp) -> Plan<()> {
-            let time = self.times.fetch_add(1, Ordering::Relaxed) + 1;
-            self.asked.send_replace(time);
-            assert!(time > 1, "the first time goes wrong");
-            Plan::default()
-        }
-    }
-
-    /// A client of a server that has nothing.
-    fn client() -> Client {
-        Client::new(axum::Router::new(), "default")
-    }
-
-    #[tokio::test]
-    async fn a_panic_is_counted_and_the_key_comes_again_after_a_rest() {
-        let manual = ManualClock::at(Timestamp::UNIX_EPOCH);
-        let (_alone, leadership) = watch::channel(Leadership::Alone);
-        let (gate, keep_fresh) = Gate::new(leadership, Freshness::default());
-        tokio::spawn(keep_fresh);
-        let tools = Tools { fleet: Shared::new(()), gate, clock: manual.clock(), metrics: Metrics::new() };
-        let queue = Arc::new(Queue::new(manual.clock()));
-        let (asked, mut times) = watch::channel(0);
-        let clumsy = Clumsy { asked, times: AtomicU32::new(0) };
-        let end = CancellationToken::new();
-        let controller = Controller::new(clumsy, Arc::clone(&queue), client(), tools.clone());
-        let running = tokio::spawn(controller.run(end.clone()));
-
-        queue.mark("key");
-        times.wait_for(|times| *times == 1).await.expect("the controller is there");
-        while !tools.metrics.encode().contains(r#"drover_reconciles_total{controller="clumsy",result="panic"} 1"#) {
-            tokio::task::yield_now().await;
-        }
-        manual.advance(Duration::from_mins(1));
-        times.wait_for(|times| *times == 2).await.expect("the controller is there");
-
-        end.cancel();
-        running.await.expect("the controller ends by itself");
-    }
 }

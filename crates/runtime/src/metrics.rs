@@ -24,6 +24,7 @@ struct Inner {
     results: Family<ByResult, Counter>,
     writes: Family<ByVerb, Counter>,
     watch_restarts: Family<ByKind, Counter>,
+    write_limit: Gauge,
     leader: Gauge,
 }
 
@@ -34,6 +35,8 @@ pub enum Outcome {
     Ok,
     /// Somebody else changed the object first.
     Conflict,
+    /// The server was busy or did not answer.
+    Throttled,
     /// With an error.
     Error,
     /// With a panic that was caught.
@@ -45,6 +48,7 @@ impl Outcome {
         match self {
             Self::Ok => "ok",
             Self::Conflict => "conflict",
+            Self::Throttled => "throttled",
             Self::Error => "error",
             Self::Panic => "panic",
         }
@@ -91,9 +95,12 @@ impl Metrics {
         registry.register("writes", "Writes that the API server accepted", writes.clone());
         let watch_restarts = Family::default();
         registry.register("watch_restarts", "Watches that ended and were begun again", watch_restarts.clone());
+        let write_limit = Gauge::default();
+        registry.register("write_limit", "Writes that may be in flight at one time", write_limit.clone());
         let leader = Gauge::default();
         registry.register("leader", "1 if this process leads, else 0", leader.clone());
-        Self(Arc::new(Inner { registry, queue_depth, durations, results, writes, watch_restarts, leader }))
+        let inner = Inner { registry, queue_depth, durations, results, writes, watch_restarts, write_limit, leader };
+        Self(Arc::new(inner))
     }
 
     /// So many keys wait for that controller.
@@ -116,6 +123,11 @@ impl Metrics {
     /// The watch of that kind ended, and is begun again.
     pub fn watch_restarted(&self, kind: &str) {
         self.0.watch_restarts.get_or_create(&ByKind { kind: kind.to_owned() }).inc();
+    }
+
+    /// So many writes may be in flight from now on.
+    pub fn may_write(&self, limit: usize) {
+        self.0.write_limit.set(i64::try_from(limit).unwrap_or(i64::MAX));
     }
 
     /// Whether this process leads.
@@ -207,6 +219,7 @@ mod tests {
         metrics.wrote("Placement", Verb::Patch);
         metrics.wrote("Placement", Verb::Patch);
         metrics.watch_restarted("ManagedCluster");
+        metrics.may_write(32);
         metrics.leading(true);
         let text = metrics.encode();
         assert_has(&text, r#"drover_queue_depth{controller="placement"} 7"#);
@@ -216,6 +229,7 @@ mod tests {
         assert_has(&text, r#"drover_reconciles_total{controller="placement",result="panic"} 1"#);
         assert_has(&text, r#"drover_writes_total{kind="Placement",verb="patch"} 2"#);
         assert_has(&text, r#"drover_watch_restarts_total{kind="ManagedCluster"} 1"#);
+        assert_has(&text, "drover_write_limit 32");
         assert_has(&text, "drover_leader 1");
         assert!(text.ends_with("# EOF\n"));
     }
@@ -228,7 +242,7 @@ mod tests {
             let name = format!("{verb:?}").to_lowercase();
             assert_has(&metrics.encode(), &format!(r#"drover_writes_total{{kind="Lease",verb="{name}"}} 1"#));
         }
-        for outcome in [Outcome::Ok, Outcome::Conflict, Outcome::Error, Outcome::Panic] {
+        for outcome in [Outcome::Ok, Outcome::Conflict, Outcome::Throttled, Outcome::Error, Outcome::Panic] {
             metrics.reconciled("set", outcome, Duration::ZERO);
             let name = format!("{outcome:?}").to_lowercase();
             assert_has(&metrics.encode(), &format!(r#"drover_reconciles_total{{controller="set",result="{name}"}} 1"#));

@@ -191,8 +191,9 @@ impl<F: Send + Sync + 'static> Write<F> {
         manager: &'static str,
         metrics: &Metrics,
     ) -> Result<(), kube::Error> {
+        (self.send)(client, fleet, manager).await?;
         metrics.wrote(&self.kind, self.verb);
-        (self.send)(client, fleet, manager).await
+        Ok(())
     }
 }
 

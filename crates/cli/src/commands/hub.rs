@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 use drover_api::cluster::Placement;
 use drover_hub::{Controllers, Hub, Options};
-use drover_runtime::clock::Clock;
+use drover_runtime::{client, clock::Clock};
 use kube::{
     Api, Client, Config,
     api::ListParams,
@@ -97,7 +97,7 @@ impl HubCommand {
                     .with_context(|| format!("{} names no Kubernetes that can be used", file.display()))?
             }
         };
-        Ok(Client::try_from(config)?)
+        Ok(client::connect(config)?)
     }
 }
 

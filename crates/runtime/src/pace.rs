@@ -1,0 +1,318 @@
+//! How fast a process writes: as fast as the server can bear.
+//!
+//! There is no fixed rate. All controllers of a process share one [`Pace`], which bounds how many writes are in flight. A server that
+//! refuses because it is busy (429, 503, 504), or does not answer, halves the bound and is left alone for as long as it asks;
+//! answers bring the bound back.
+
+mod throttle;
+
+use std::{
+    error::Error,
+    fmt, io,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use kube::core::Status;
+use tokio::sync::Notify;
+use tracing::{info, warn};
+
+use self::throttle::{Entry, Pass, Throttle};
+use crate::{clock::Clock, metrics::Metrics};
+
+/// For how many seconds an answer is waited for.
+const PATIENCE: u64 = 30;
+
+/// The pace of a process. Clones keep the same.
+#[derive(Clone)]
+pub struct Pace(Arc<Inner>);
+
+struct Inner {
+    throttle: Mutex<Throttle>,
+    /// Held by who is next, so that all others come in the order in which they asked.
+    next: tokio::sync::Mutex<()>,
+    /// Told when a write has ended.
+    ended: Notify,
+    clock: Clock,
+    metrics: Metrics,
+}
+
+/// Why a write did not succeed.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// The server has too much to do.
+    #[error("the server is busy: {0}")]
+    Busy(#[source] Box<kube::Error>),
+    /// Nobody knows what became of the write.
+    #[error("the server did not answer within {PATIENCE} s")]
+    Silence,
+    /// The server does not want it, or can not be reached.
+    #[error(transparent)]
+    Refused(Box<kube::Error>),
+}
+
+impl Pace {
+    /// Full speed, until the server says otherwise.
+    #[must_use]
+    pub fn new(clock: Clock, metrics: Metrics) -> Self {
+        let throttle = Throttle::new();
+        metrics.may_write(throttle.limit());
+        let (throttle, next, ended) = (Mutex::new(throttle), tokio::sync::Mutex::new(()), Notify::new());
+        Self(Arc::new(Inner { throttle, next, ended, clock, metrics }))
+    }
+
+    /// A place among those who write, if one is free and nobody waits for it.
+    #[must_use]
+    pub fn try_begin(&self) -> Option<Place> {
+        let _next = self.0.next.try_lock().ok()?;
+        match self.enter() {
+            Entry::Granted(pass) => Some(self.place(pass)),
+            Entry::Full | Entry::Resting { .. } => None,
+        }
+    }
+
+    /// Waits for a place among those who write.
+    pub async fn begin(&self) -> Place {
+        let _next = self.0.next.lock().await;
+        loop {
+            match self.enter() {
+                Entry::Granted(pass) => return self.place(pass),
+                Entry::Full => self.0.ended.notified().await,
+                Entry::Resting { until } => self.0.clock.wait_for(until).await,
+            }
+        }
+    }
+
+    fn enter(&self) -> Entry {
+        self.throttle().begin(self.0.clock.tick())
+    }
+
+    fn place(&self, pass: Pass) -> Place {
+        Place { pace: self.clone(), pass }
+    }
+
+    /// Takes note of how a write went.
+    fn learn(&self, pass: &Pass, verdict: &Verdict<'_>) {
+        let now = self.0.clock.tick();
+        let (was_slow, is_slow, limit) = {
+            let mut throttle = self.throttle();
+            let was_slow = throttle.is_slow();
+            match verdict {
+                Verdict::Fine => throttle.answered(pass, now),
+                Verdict::TooMuch { pause, .. } => throttle.refused(pass, *pause, now),
+            }
+            (was_slow, throttle.is_slow(), throttle.limit())
+        };
+        self.0.metrics.may_write(limit);
+        match verdict {
+            Verdict::TooMuch { failure, .. } if !was_slow => warn!(%failure, limit, "writing more slowly"),
+            Verdict::Fine if was_slow && !is_slow => info!("writing at full speed again"),
+            _ => {}
+        }
+    }
+
+    fn throttle(&self) -> MutexGuard<'_, Throttle> {
+        self.0.throttle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Pace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Pace").field(&*self.throttle()).finish()
+    }
+}
+
+/// What one write tells about the server.
+enum Verdict<'a> {
+    Fine,
+    TooMuch { pause: Option<Duration>, failure: &'a Failure },
+}
+
+/// A place among those who write: for one write. It is free again when it is dropped.
+#[derive(Debug)]
+pub struct Place {
+    pace: Pace,
+    pass: Pass,
+}
+
+impl Place {
+    /// Waits for the answer to a write, but not for ever, and learns from it how fast the server can bear more.
+    pub async fn send<T>(self, write: impl Future<Output = kube::Result<T>>) -> Result<T, Failure> {
+        let result = tokio::select! {
+            biased;
+            answer = write => answer.map_err(Failure::from),
+            () = silence(&self.pace.0.clock) => Err(Failure::Silence),
+        };
+        match &result {
+            Ok(_) => self.pace.learn(&self.pass, &Verdict::Fine),
+            Err(failure) => {
+                if let Some(verdict) = failure.verdict() {
+                    self.pace.learn(&self.pass, &verdict);
+                }
+            }
+        }
+        result
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.pace.throttle().end();
+        self.pace.0.ended.notify_one();
+    }
+}
+
+/// Waits until nobody can say that there was no time to answer. A clock that leaps counts as a second: it is not the server that was slow.
+async fn silence(clock: &Clock) {
+    for _ in 0..PATIENCE {
+        clock.sleep(Duration::from_secs(1)).await;
+    }
+}
+
+impl From<kube::Error> for Failure {
+    fn from(error: kube::Error) -> Self {
+        let is_busy = match &error {
+            kube::Error::Api(status) => is_busy(status),
+            error => timed_out(error),
+        };
+        let error = Box::new(error);
+        if is_busy { Self::Busy(error) } else { Self::Refused(error) }
+    }
+}
+
+impl Failure {
+    /// What it tells about the server; nothing if that was not reached.
+    fn verdict(&self) -> Option<Verdict<'_>> {
+        match self {
+            Self::Busy(error) => Some(Verdict::TooMuch { pause: pause(error), failure: self }),
+            Self::Silence => Some(Verdict::TooMuch { pause: None, failure: self }),
+            Self::Refused(error) => matches!(**error, kube::Error::Api(_)).then_some(Verdict::Fine),
+        }
+    }
+}
+
+/// Whether the server would have taken the write at a quieter time. Some internal errors say so by asking for a pause.
+fn is_busy(status: &Status) -> bool {
+    [429, 503, 504].contains(&status.code) || (status.code >= 500 && asked_pause(status).is_some())
+}
+
+fn pause(error: &kube::Error) -> Option<Duration> {
+    match error {
+        kube::Error::Api(status) => asked_pause(status),
+        _ => None,
+    }
+}
+
+fn asked_pause(status: &Status) -> Option<Duration> {
+    let seconds = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
+    (seconds > 0).then(|| Duration::from_secs(seconds.into()))
+}
+
+/// Whether a connection could not be made, or broke, because nobody answered.
+fn timed_out(error: &(dyn Error + 'static)) -> bool {
+    let is_time_out = |error: &io::Error| error.kind() == io::ErrorKind::TimedOut;
+    error.downcast_ref().is_some_and(is_time_out) || error.source().is_some_and(timed_out)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use k8s_openapi::jiff::Timestamp;
+    use kube::core::response::StatusDetails;
+    use tokio::task::JoinSet;
+
+    use super::{throttle::FULL, *};
+    use crate::clock::ManualClock;
+
+    fn pace() -> (ManualClock, Pace) {
+        let manual = ManualClock::at(Timestamp::UNIX_EPOCH);
+        let pace = Pace::new(manual.clock(), Metrics::new());
+        (manual, pace)
+    }
+
+    fn refusal(code: u16, pause: u32) -> kube::Error {
+        let details = StatusDetails {
+            name: String::new(),
+            group: String::new(),
+            kind: String::new(),
+            uid: String::new(),
+            causes: Vec::new(),
+            retry_after_seconds: pause,
+        };
+        kube::Error::Api(Status::failure("played", "Played").with_code(code).with_details(details).boxed())
+    }
+
+    #[test]
+    fn a_server_is_busy_if_it_would_take_the_write_later() {
+        for (code, pause) in [(429, 0), (429, 9), (503, 0), (504, 0), (500, 1)] {
+            assert!(matches!(Failure::from(refusal(code, pause)), Failure::Busy(_)), "{code} with {pause} s");
+        }
+        for (code, pause) in [(400, 0), (403, 0), (404, 0), (409, 1), (422, 0), (500, 0)] {
+            assert!(matches!(Failure::from(refusal(code, pause)), Failure::Refused(_)), "{code} with {pause} s");
+        }
+    }
+
+    #[test]
+    fn a_connection_that_nobody_answers_is_a_time_out_and_one_that_is_refused_is_not() {
+        for (kind, is_time_out) in [(io::ErrorKind::TimedOut, true), (io::ErrorKind::ConnectionRefused, false)] {
+            let error = kube::Error::Service(Box::new(io::Error::from(kind)));
+            assert_eq!(matches!(Failure::from(error), Failure::Busy(_)), is_time_out, "{kind:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_says_no_is_an_answer() {
+        let (_, pace) = pace();
+        let place = pace.try_begin().expect("there is room");
+        let failure = place.send::<()>(async { Err(refusal(409, 0)) }).await;
+        assert!(matches!(failure, Err(Failure::Refused(_))));
+        assert!(!pace.throttle().is_slow());
+    }
+
+    #[tokio::test]
+    async fn a_place_that_is_not_used_is_free_again_and_goes_to_who_waits() {
+        let (_, pace) = pace();
+        let mut places: Vec<_> = std::iter::from_fn(|| pace.try_begin()).collect();
+        assert_eq!(places.len(), FULL);
+        let waiting = tokio::spawn({
+            let pace = pace.clone();
+            async move { pace.begin().await }
+        });
+        tokio::task::yield_now().await;
+        drop(places.pop());
+        assert!(pace.try_begin().is_none(), "somebody came before");
+        drop(waiting.await.expect("it gets the place"));
+        assert!(pace.try_begin().is_some());
+    }
+
+    #[tokio::test]
+    async fn never_more_than_the_limit_are_in_flight_and_all_get_their_turn() {
+        let (manual, pace) = pace();
+        let place = pace.try_begin().expect("there is room");
+        assert!(place.send::<()>(async { Err(refusal(429, 0)) }).await.is_err());
+        manual.advance(Duration::from_secs(1));
+        let (in_flight, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let mut writers = JoinSet::new();
+        for _ in 0..100 {
+            let (pace, in_flight, most) = (pace.clone(), Arc::clone(&in_flight), Arc::clone(&most));
+            writers.spawn(async move {
+                let place = pace.begin().await;
+                let limit = pace.throttle().limit();
+                let write = async {
+                    let now = in_flight.fetch_add(1, Ordering::Relaxed) + 1;
+                    assert!(now <= limit, "{now} of {limit}");
+                    most.fetch_max(now, Ordering::Relaxed);
+                    tokio::task::yield_now().await;
+                    in_flight.fetch_sub(1, Ordering::Relaxed);
+                    Ok(())
+                };
+                place.send(write).await.expect("it is written");
+            });
+        }
+        while let Some(written) = writers.join_next().await {
+            written.expect("no writer panics");
+        }
+        assert!(most.load(Ordering::Relaxed) > 1, "the limit grows from one");
+    }
+}
