@@ -12,8 +12,8 @@ use kube::{
 };
 use tower::util::MapResponseLayer;
 
-/// A client that repeats nothing by itself. Who writes goes by a [pace](crate::pace::Pace), watches and the election have rests of their own; a second
-/// mechanism below them would hide from them that the server is busy.
+/// A client that repeats nothing by itself. Who writes goes by a [pace](crate::pace::Pace), watches and the election have rests
+/// of their own; a second mechanism below them would hide from them that the server is busy.
 pub fn connect(mut config: Config) -> kube::Result<Client> {
     config.default_retry = false;
     Ok(ClientBuilder::try_from(config)?.with_layer(&MapResponseLayer::new(explain_pause)).build())

@@ -50,8 +50,8 @@ pub struct Moment {
 impl Moment {
     /// Whether surely less than that duration has passed since an earlier moment: both clocks have to say so.
     ///
-    /// One does not count what the machine slept through, the other may have been set. A wall clock that shows less than before was
-    /// set back, and says nothing.
+    /// One does not count what the machine slept through, the other may have been set. A wall clock that shows less than
+    /// before was set back, and says nothing.
     #[must_use]
     pub fn is_within(self, duration: Duration, earlier: Self) -> bool {
         let by_tick = self.tick.since(earlier.tick) < duration;

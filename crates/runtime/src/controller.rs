@@ -45,7 +45,8 @@ pub struct Plan<F> {
     pub writes: Vec<Write<F>>,
     /// When the key wants attention again although nothing has changed.
     pub wake: Option<Timestamp>,
-    /// What is said when all is written. A plan that is made again says it again, so it should go with writes that are needed once.
+    /// What is said when all is written. A plan that is made again says it again, so it should go with writes that are
+    /// needed once.
     pub events: Vec<Event>,
 }
 

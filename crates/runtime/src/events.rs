@@ -22,7 +22,8 @@ use serde_json::json;
 
 use crate::clock::{Clock, Moment, Tick};
 
-/// How long after it was last said the same counts as said once more. After that it is said anew: the server may have forgotten it.
+/// How long after it was last said the same counts as said once more. After that it is said anew: the server may have
+/// forgotten it.
 const SERIES: Duration = Duration::from_mins(6);
 
 /// How many bytes of a note the server takes.

@@ -197,7 +197,7 @@ impl Elector {
         self.answer(self.leases.create(&params, &lease)).await
     }
 
-    /// Waits for an answer, but not for ever: the client repeats what a busy server refuses, for longer than a lease holds.
+    /// Waits for an answer, but not for longer than a lease can spare.
     async fn answer<T>(&self, request: impl Future<Output = kube::Result<T>>) -> Result<T, Failure> {
         tokio::select! {
             biased;

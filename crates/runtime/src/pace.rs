@@ -1,8 +1,8 @@
 //! How fast a process writes: as fast as the server can bear.
 //!
-//! There is no fixed rate. All controllers of a process share one [`Pace`], which bounds how many writes are in flight. A server that
-//! refuses because it is busy (429, 503, 504), or does not answer, halves the bound and is left alone for as long as it asks;
-//! answers bring the bound back.
+//! There is no fixed rate. All controllers of a process share one [`Pace`], which bounds how many writes are in flight. A
+//! server that refuses because it is busy (429, 503, 504), or does not answer, halves the bound and is left alone for as long
+//! as it asks; answers bring the bound back.
 
 mod throttle;
 
@@ -162,7 +162,8 @@ impl Drop for Place {
     }
 }
 
-/// Waits until nobody can say that there was no time to answer. A clock that leaps counts as a second: it is not the server that was slow.
+/// Waits until nobody can say that there was no time to answer. A leap of the clock counts as a second: it was not the server
+/// that was slow.
 async fn silence(clock: &Clock) {
     for _ in 0..PATIENCE {
         clock.sleep(Duration::from_secs(1)).await;
@@ -231,6 +232,20 @@ mod tests {
         (manual, pace)
     }
 
+    /// What was logged.
+    #[derive(Clone, Default)]
+    struct Ink(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Ink {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
     fn refusal(code: u16, pause: u32) -> kube::Error {
         let details = StatusDetails {
             name: String::new(),
@@ -268,6 +283,33 @@ mod tests {
         let failure = place.send::<()>(async { Err(refusal(409, 0)) }).await;
         assert!(matches!(failure, Err(Failure::Refused(_))));
         assert!(!pace.throttle().is_slow());
+    }
+
+    #[tokio::test]
+    async fn that_it_goes_slower_and_that_this_is_over_is_told_once() {
+        let ink = Ink::default();
+        let pen = ink.clone();
+        let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || pen.clone()).finish();
+        let _listening = tracing::subscriber::set_default(subscriber);
+        let (manual, pace) = pace();
+        for _ in 0..2 {
+            for answer in [Err(refusal(429, 3)), Err(refusal(503, 0)), Ok(())] {
+                let place = pace.try_begin().expect("there is room");
+                drop(place.send(async { answer }).await);
+                manual.advance(Duration::from_secs(3));
+            }
+            manual.advance(Duration::from_mins(1));
+            for _ in 0..2 {
+                let place = pace.try_begin().expect("there is room");
+                place.send(async { Ok(()) }).await.expect("it is written");
+            }
+        }
+        let told = String::from_utf8(ink.0.lock().unwrap().clone()).unwrap();
+        let lines: Vec<_> = told.lines().collect();
+        assert_eq!(lines.len(), 4, "{told}");
+        for (line, what) in lines.iter().zip(["more slowly", "full speed", "more slowly", "full speed"]) {
+            assert!(line.contains(what), "{line}");
+        }
     }
 
     #[tokio::test]
