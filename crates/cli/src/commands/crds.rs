@@ -1,4 +1,4 @@
-//! `drover crds`: the CustomResourceDefinitions, as YAML.
+//! `drover crds`: the CustomResourceDefinitions, and the policies that guard them, as YAML.
 
 use std::{
     fs,
@@ -9,15 +9,25 @@ use std::{
 use anyhow::Context;
 use clap::Args;
 
-/// Print the CustomResourceDefinitions of Drover's API, as YAML.
+/// Print the CustomResourceDefinitions of Drover's API and its ValidatingAdmissionPolicies, as YAML.
 ///
 /// Apply them with `drover crds | kubectl apply --server-side -f -`.
 #[derive(Debug, Args)]
 pub(crate) struct Crds {
-    /// Write one file per definition into this folder instead of printing them.
+    /// Write the definitions alone into this folder, one file each, instead of printing everything.
     #[arg(long, value_name = "DIR")]
     output_dir: Option<PathBuf>,
 }
+
+/// The policies that guard what RBAC can not, each with its binding.
+const POLICIES: [&str; 6] = [
+    include_str!("../../../../deploy/policies/accept-cluster.yaml"),
+    include_str!("../../../../deploy/policies/bind-cluster-set.yaml"),
+    include_str!("../../../../deploy/policies/describe-cluster.yaml"),
+    include_str!("../../../../deploy/policies/join-cluster-set.yaml"),
+    include_str!("../../../../deploy/policies/name-executor.yaml"),
+    include_str!("../../../../deploy/policies/use-placement.yaml"),
+];
 
 impl Crds {
     pub(crate) fn run(self) -> anyhow::Result<()> {
@@ -32,6 +42,9 @@ fn print() -> anyhow::Result<()> {
     let mut stdout = io::stdout().lock();
     for crd in drover_api::crds() {
         write!(stdout, "---\n{}", yaml(&crd)?)?;
+    }
+    for policy in POLICIES {
+        write!(stdout, "---\n{policy}")?;
     }
     stdout.flush()?;
     Ok(())

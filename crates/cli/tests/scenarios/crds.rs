@@ -1,4 +1,4 @@
-//! The CustomResourceDefinitions, as a user installs them and as `kubectl` shows them.
+//! What `drover crds` prints, as a user installs it and as `kubectl` shows it.
 
 use std::{fs, process::Command};
 
@@ -14,7 +14,7 @@ drover_testkit::scenarios! {
 }
 
 async fn a_server_takes_what_drover_crds_prints_and_kubectl_shows_it(world: World) {
-    world.kubectl_with_input(["apply", "--server-side", "-f", "-"], &printed_crds()).await.success();
+    world.kubectl_with_input(["apply", "--server-side", "-f", "-"], &printed()).await.success();
     let crds = Api::<CustomResourceDefinition>::all(world.client());
     for crd in drover_api::crds() {
         wait::until(&crds, &crd.name_any(), "it is established", is_established).await;
@@ -56,10 +56,23 @@ fn is_established(crd: &CustomResourceDefinition) -> bool {
     conditions.iter().any(|condition| condition.type_ == "Established" && condition.status == "True")
 }
 
-fn printed_crds() -> Vec<u8> {
+fn printed() -> Vec<u8> {
     let output = Command::new(env!("CARGO_BIN_EXE_drover")).arg("crds").output().expect("drover can be run");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     output.stdout
+}
+
+#[test]
+fn every_policy_is_printed_after_the_definitions() {
+    let printed = String::from_utf8(printed()).expect("YAML is text");
+    let folder = fs::read_dir(repository().join("deploy/policies")).expect("the folder is there");
+    let mut policies: Vec<_> = folder.map(|entry| entry.expect("readable").path()).collect();
+    policies.sort();
+    let policies: Vec<_> = policies.iter().map(|file| fs::read_to_string(file).expect("text")).collect();
+    let policies = format!("---\n{}", policies.join("---\n"));
+    assert!(printed.ends_with(&policies), "add the new file to the policies that `drover crds` prints");
+    let definitions = printed.strip_suffix(&policies).expect("it was just seen to end with them");
+    assert_eq!(definitions.matches("\nkind: CustomResourceDefinition\n").count(), drover_api::crds().len());
 }
 
 #[test]
