@@ -13,6 +13,7 @@ mod environment;
 mod examples;
 mod hub;
 mod parts;
+mod policies;
 mod round_trip;
 mod rules;
 mod running;

@@ -1,0 +1,93 @@
+//! Who may do what: a table of attempts, each made with a real certificate, and what the server says to it.
+//!
+//! Every attempt is a dry run, which the server checks like any other request, so that no row depends on another.
+
+mod attempt;
+mod table;
+
+use std::{collections::BTreeSet, fs, time::Duration};
+
+use drover_testkit::World;
+use serde_json::Value;
+use tokio::time::timeout;
+
+use self::{
+    attempt::{Cast, Outcome, Row},
+    table::rows,
+};
+use crate::documents::{read, repository};
+
+drover_testkit::scenarios! {
+    Own { everybody_may_do_what_the_table_says }
+}
+
+/// How long the server may take until policies and roles are in force.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+async fn everybody_may_do_what_the_table_says(world: World) {
+    let cast = Cast::assemble(&world).await;
+    world.namespace_named("fleet").await;
+    world.kubectl_with_input(["apply", "--server-side", "-f", "-"], documented_roles().as_bytes()).await.success();
+    for path in ["crates/cli/tests/policies.yaml", "deploy/policies"] {
+        let path = repository().join(path);
+        world.kubectl(["apply", "--server-side", "-f", path.to_str().expect("a path is text")]).await.success();
+    }
+    let rows = rows();
+    settle(&cast, &rows).await;
+    let mut complaints = Vec::new();
+    for row in &rows {
+        complaints.extend(row.complaint(&cast).await);
+    }
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+}
+
+/// The roles that the documentation shows, which are those that the table is tried with.
+fn documented_roles() -> String {
+    let page = fs::read_to_string(repository().join("docs/security.md")).expect("the page is there");
+    let blocks = page.split("```yaml\n").skip(1).map(|rest| rest.split("```").next().unwrap_or_default());
+    blocks.collect::<Vec<_>>().join("---\n")
+}
+
+/// Waits until the server has taken up every policy and everybody's roles. It tells nobody when it has, so one row of each policy,
+/// and one of each who is allowed something, is attempted until it comes out as it should.
+async fn settle(cast: &Cast, rows: &[Row]) {
+    let mut seen = BTreeSet::new();
+    let probes = rows.iter().filter(|row| match (row.policy(), &row.outcome) {
+        (Some(policy), _) => seen.insert((None, policy)),
+        (None, Outcome::Allowed) => seen.insert((Some(row.who), "")),
+        (None, _) => false,
+    });
+    for row in probes {
+        let mut last = String::new();
+        let settled = timeout(PATIENCE, async {
+            while let Some(complaint) = row.complaint(cast).await {
+                last = complaint;
+            }
+        });
+        assert!(settled.await.is_ok(), "waited in vain: {last}");
+    }
+}
+
+#[test]
+fn every_policy_is_bound_and_refuses_a_row() {
+    let (mut policies, mut bound) = (BTreeSet::new(), BTreeSet::new());
+    for entry in fs::read_dir(repository().join("deploy/policies")).expect("the folder is there") {
+        for object in read::<Value>(&entry.expect("readable").path()) {
+            let (name, spec) = (object["metadata"]["name"].clone(), &object["spec"]);
+            match object["kind"].as_str() {
+                Some("ValidatingAdmissionPolicy") => {
+                    assert_eq!(spec["failurePolicy"], "Fail", "{name}");
+                    policies.insert(name.to_string());
+                }
+                Some("ValidatingAdmissionPolicyBinding") => {
+                    assert_eq!(spec["validationActions"], serde_json::json!(["Deny"]), "{name}");
+                    bound.insert(spec["policyName"].to_string());
+                }
+                kind => panic!("{kind:?} is no part of a policy"),
+            }
+        }
+    }
+    assert_eq!(policies, bound, "each policy needs its binding");
+    let shown = rows().iter().filter_map(Row::policy).map(|policy| format!("\"{policy}.drover.dev\"")).collect();
+    assert_eq!(policies, shown, "each policy needs a row of the table that it alone refuses");
+}
