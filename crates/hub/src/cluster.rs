@@ -73,7 +73,7 @@ fn keep(fleet: &Fleet, name: &ClusterName, cluster: &ManagedCluster, now: Timest
     let (status, wake) = with_status(fleet, name, cluster, acceptance::conditions_of(cluster, &acceptance, now), now);
     // The finalizer goes first. What the hub says of the cluster follows in a second step if the cluster itself is written.
     let status = status.filter(|_| marks.is_none());
-    Plan { writes: marks.into_iter().chain(belongings).chain(status).collect(), wake }
+    Plan { writes: marks.into_iter().chain(belongings).chain(status).collect(), wake, ..Plan::default() }
 }
 
 /// Makes these the conditions of a cluster, with what its lease says; and when to look at the lease again.

@@ -1,7 +1,7 @@
 //! The objects of one kind, as they were last seen.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     fmt,
     sync::Arc,
 };
@@ -71,11 +71,46 @@ pub struct Store<K> {
     unseen: BTreeSet<ObjectKey>,
     /// What is there and can not be read, or not any more.
     unreadable: BTreeSet<ObjectKey>,
+    graves: Graves,
+}
+
+/// What has gone lately, and when in its history: the answer to a write can come after the news that the object is gone.
+#[derive(Debug, Default)]
+struct Graves {
+    revisions: BTreeMap<ObjectKey, u64>,
+    order: VecDeque<ObjectKey>,
+}
+
+impl Graves {
+    /// How many are remembered: far more than writes can be under way.
+    const MANY: usize = 1024;
+
+    fn bury(&mut self, key: &ObjectKey, last: &ObjectMeta) {
+        let Some(revision) = revision(last) else { return };
+        if self.revisions.insert(key.clone(), revision).is_none() {
+            self.order.push_back(key.clone());
+        }
+        if self.order.len() > Self::MANY
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.revisions.remove(&oldest);
+        }
+    }
+
+    /// Whether this is a state from before the object went.
+    fn hold(&self, key: &ObjectKey, candidate: &ObjectMeta) -> bool {
+        self.revisions.get(key).is_some_and(|gone| revision(candidate).is_some_and(|revision| revision <= *gone))
+    }
 }
 
 impl<K> Default for Store<K> {
     fn default() -> Self {
-        Self { objects: BTreeMap::new(), unseen: BTreeSet::new(), unreadable: BTreeSet::new() }
+        Self {
+            objects: BTreeMap::new(),
+            unseen: BTreeSet::new(),
+            unreadable: BTreeSet::new(),
+            graves: Graves::default(),
+        }
     }
 }
 
@@ -108,7 +143,8 @@ impl<K: Resource> Store<K> {
         let key = ObjectKey::of(&object);
         self.unseen.remove(&key);
         self.unreadable.remove(&key);
-        if self.objects.get(&key).is_some_and(|known| !is_later(object.meta(), known.meta())) {
+        let is_known = |known: &Arc<K>| !is_later(object.meta(), known.meta());
+        if self.objects.get(&key).is_some_and(is_known) || self.graves.hold(&key, object.meta()) {
             return None;
         }
         let new = Arc::new(object);
@@ -129,6 +165,7 @@ impl<K: Resource> Store<K> {
         if self.objects.get(&key).is_some_and(|known| is_later(known.meta(), last)) {
             return None;
         }
+        self.graves.bury(&key, last);
         self.remove(key)
     }
 
@@ -152,11 +189,14 @@ impl<K: Resource> Store<K> {
 /// Whether one state of an object comes after another. Resource versions are numbers that rise; where a server does
 /// not keep to that, what was heard last counts.
 fn is_later(candidate: &ObjectMeta, known: &ObjectMeta) -> bool {
-    let revision = |meta: &ObjectMeta| meta.resource_version.as_deref().and_then(|version| version.parse::<u64>().ok());
     match (revision(candidate), revision(known)) {
         (Some(candidate), Some(known)) => candidate > known,
         _ => true,
     }
+}
+
+fn revision(meta: &ObjectMeta) -> Option<u64> {
+    meta.resource_version.as_deref()?.parse().ok()
 }
 
 #[cfg(test)]
@@ -224,6 +264,27 @@ mod tests {
         assert!(store.delete(&map("a", 7).metadata).is_none());
         assert!(store.delete(&map("a", 9).metadata).is_some());
         assert_eq!(versions(&store), Vec::<String>::new());
+    }
+
+    #[test]
+    fn the_answer_to_a_write_does_not_bring_back_what_has_gone_since() {
+        let mut store = Store::default();
+        store.apply(map("a", 5));
+        store.delete(&map("a", 7).metadata);
+        assert!(store.apply(map("a", 6)).is_none());
+        assert_eq!(versions(&store), Vec::<String>::new());
+        assert!(store.apply(map("a", 8)).is_some(), "it was made again");
+    }
+
+    #[test]
+    fn only_the_latest_graves_are_remembered() {
+        let mut store = Store::default();
+        for number in 0..=Graves::MANY {
+            store.delete(&map(&format!("map-{number:04}"), 7).metadata);
+        }
+        assert_eq!((store.graves.order.len(), store.graves.revisions.len()), (Graves::MANY, Graves::MANY));
+        assert!(store.apply(map("map-0000", 6)).is_some());
+        assert!(store.apply(map("map-0001", 6)).is_none());
     }
 
     #[test]

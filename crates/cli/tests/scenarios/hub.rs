@@ -12,11 +12,19 @@ use drover_api::{
         ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding, ManagedClusterSetBindingSpec,
         ManagedClusterSetSpec, Placement, PlacementDecision, PlacementSpec,
     },
-    names::PLACEMENT_LABEL,
+    names::{CLUSTER_AVAILABLE, CLUSTER_CLOCK_SYNCED, CLUSTER_LEASE, HUB_ACCEPTED, PLACEMENT_LABEL},
 };
 use drover_runtime::clock::{ManualClock, after};
 use drover_testkit::{World, wait};
-use k8s_openapi::{api::coordination::v1::Lease, jiff::Timestamp};
+use k8s_openapi::{
+    api::{
+        coordination::v1::Lease,
+        core::v1::Namespace,
+        rbac::v1::{ClusterRole, ClusterRoleBinding, RoleBinding},
+    },
+    apimachinery::pkg::apis::meta::v1::MicroTime,
+    jiff::Timestamp,
+};
 use kube::{
     Api, Client, ResourceExt,
     api::{DeleteParams, ListParams, Patch, PatchParams},
@@ -189,22 +197,44 @@ async fn a_restarted_hub_at_rest_writes_nothing(world: World) {
         binding.status.iter().flat_map(|status| &status.conditions).any(|condition| condition.status == "True")
     })
     .await;
+    let clusters = Api::<ManagedCluster>::all(world.client());
+    for number in 0..5 {
+        wait::until(&clusters, &format!("cluster-{number}"), "it is let in and well", is_at_rest).await;
+    }
     hub.stop().await;
-    let before = everything(&world).await;
 
-    // A day later, so that whatever depends on the time alone would show.
+    // A day later, so that whatever depends on the time alone would show. The agents have gone on renewing their leases.
     let clock = ManualClock::at(after(Timestamp::now(), Duration::from_hours(24)));
+    for number in 0..5 {
+        let leases = Api::<Lease>::namespaced(world.client(), &format!("cluster-{number}"));
+        let renewed = json!({ "spec": { "renewTime": MicroTime(clock.clock().now()) } });
+        leases.patch(CLUSTER_LEASE, &PatchParams::default(), &Patch::Merge(renewed)).await.expect("a lease is renewed");
+    }
+    let before = everything(&world).await;
     let hub = start_at(client, None, clock.clock()).await;
     // The hub has settled when it has acted on what came after everything else.
     create(&sets, ManagedClusterSet::new("marker", ManagedClusterSetSpec::default())).await;
     create(&placements, Placement::new("marker", PlacementSpec::default())).await;
+    make_cluster(&world, "marker", "marker").await;
     wait::until(&sets, "marker", "the hub has seen it", |set| set.status.is_some()).await;
     wait::until(&placements, "marker", "the hub has seen it", |placement| placement.status.is_some()).await;
+    wait::until(&clusters, "marker", "the hub has let it in", is_at_rest).await;
     hub.stop().await;
 
     let mut after = everything(&world).await;
-    after.retain(|object| !object.starts_with("marker"));
-    assert_eq!(after, before);
+    after.retain(|object| !object.contains("marker"));
+    // The marker is one of all clusters.
+    let but_global = |objects: BTreeSet<String>| -> BTreeSet<String> {
+        objects.into_iter().filter(|object| !object.starts_with("/global@")).collect()
+    };
+    assert_eq!(but_global(after), but_global(before));
+}
+
+/// Whether a cluster is let in and well, and the hub has said all that there is to say.
+fn is_at_rest(cluster: &ManagedCluster) -> bool {
+    let conditions = cluster.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+    let holds = |type_| condition(conditions, type_).is_some_and(|(status, _)| status == "True");
+    cluster.spec.taints.is_empty() && [HUB_ACCEPTED, CLUSTER_AVAILABLE, CLUSTER_CLOCK_SYNCED].into_iter().all(holds)
 }
 
 /// Every object that the hub writes, with its version.
@@ -216,11 +246,20 @@ async fn everything(world: &World) -> BTreeSet<String> {
         let objects = Api::<K>::all(client).list(&ListParams::default()).await.expect("objects can be read");
         objects
             .iter()
-            .map(|object| format!("{}@{}", object.name_any(), object.resource_version().unwrap_or_default()))
+            .map(|object| {
+                let (namespace, version) = (object.namespace(), object.resource_version());
+                format!("{}/{}@{}", namespace.unwrap_or_default(), object.name_any(), version.unwrap_or_default())
+            })
             .collect()
     }
     let client = world.client();
-    let mut all = of::<ManagedClusterSet>(client.clone()).await;
+    let mut all = of::<ManagedCluster>(client.clone()).await;
+    all.extend(of::<Namespace>(client.clone()).await);
+    all.extend(of::<ClusterRole>(client.clone()).await);
+    all.extend(of::<ClusterRoleBinding>(client.clone()).await);
+    all.extend(of::<RoleBinding>(client.clone()).await);
+    all.extend(of::<Lease>(client.clone()).await);
+    all.extend(of::<ManagedClusterSet>(client.clone()).await);
     all.extend(of::<ManagedClusterSetBinding>(client.clone()).await);
     all.extend(of::<Placement>(client.clone()).await);
     all.extend(of::<PlacementDecision>(client).await);

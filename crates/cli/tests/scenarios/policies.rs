@@ -15,7 +15,10 @@ use self::{
     attempt::{Cast, Outcome, Row},
     table::rows,
 };
-use crate::documents::{read, repository};
+use crate::{
+    documents::{read, repository},
+    running::{as_hub, start},
+};
 
 drover_testkit::scenarios! {
     Own { everybody_may_do_what_the_table_says }
@@ -25,13 +28,15 @@ drover_testkit::scenarios! {
 const PATIENCE: Duration = Duration::from_mins(1);
 
 async fn everybody_may_do_what_the_table_says(world: World) {
+    let hub = start(as_hub(&world).await, None).await;
     let cast = Cast::assemble(&world).await;
+    hub.stop().await;
     world.namespace_named("fleet").await;
     world.kubectl_with_input(["apply", "--server-side", "-f", "-"], documented_roles().as_bytes()).await.success();
-    for path in ["crates/cli/tests/policies.yaml", "deploy/policies"] {
-        let path = repository().join(path);
-        world.kubectl(["apply", "--server-side", "-f", path.to_str().expect("a path is text")]).await.success();
-    }
+    let scene = repository().join("crates/cli/tests/policies.yaml");
+    // By force, because the hub has put c1 into the default set.
+    let apply = ["apply", "--server-side", "--force-conflicts", "-f", scene.to_str().expect("a path is text")];
+    world.kubectl(apply).await.success();
     let rows = rows();
     settle(&cast, &rows).await;
     let mut complaints = Vec::new();

@@ -24,10 +24,12 @@ use crate::documents::repository;
 
 pub(crate) const NAMESPACE: &str = "open-cluster-management-hub";
 
-/// The hub's own client, with the permissions that `deploy/` gives it.
+/// The hub's own client, with the permissions that `deploy/` gives it, where its policies are in force.
 pub(crate) async fn as_hub(world: &World) -> Client {
-    let deployed = repository().join("deploy/hub");
-    world.kubectl(["apply", "--server-side", "-f", deployed.to_str().expect("a path is text")]).await.success();
+    for part in ["deploy/hub", "deploy/policies"] {
+        let folder = repository().join(part);
+        world.kubectl(["apply", "--server-side", "-f", folder.to_str().expect("a path is text")]).await.success();
+    }
     world.service_account(NAMESPACE, "drover-hub").await
 }
 

@@ -158,13 +158,9 @@ mod tests {
         Heartbeat { renewed, noticed, sight: Sight::Found }
     }
 
-    fn says(judgement: &Judgement, type_: &str) -> Option<(String, String)> {
+    fn says<'a>(judgement: &'a Judgement, type_: &str) -> Option<(&'a str, &'a str)> {
         let condition = judgement.conditions.iter().find(|condition| condition.type_ == type_)?;
-        Some((condition.status.clone(), condition.reason.clone()))
-    }
-
-    fn holding(status: &str, reason: &str) -> Option<(String, String)> {
-        Some((status.to_owned(), reason.to_owned()))
+        Some((&condition.status, &condition.reason))
     }
 
     #[test]
@@ -173,7 +169,7 @@ mod tests {
         let judgement = judge(&cluster(), heartbeat, at(1299));
         assert_eq!((says(&judgement, CLUSTER_AVAILABLE), judgement.look_again), (None, Some(at(1300))));
         let judgement = judge(&cluster(), heartbeat, at(1300));
-        assert_eq!(says(&judgement, CLUSTER_AVAILABLE), holding("Unknown", "ManagedClusterLeaseUpdateStopped"));
+        assert_eq!(says(&judgement, CLUSTER_AVAILABLE), Some(("Unknown", "ManagedClusterLeaseUpdateStopped")));
         assert_eq!(judgement.look_again, None);
     }
 
@@ -181,9 +177,9 @@ mod tests {
     fn a_lease_from_the_future_does_not_keep_a_cluster_alive() {
         let heartbeat = Some(live(at(10_000), at(1000)));
         let judgement = judge(&cluster(), heartbeat, at(1000));
-        assert_eq!(says(&judgement, CLUSTER_CLOCK_SYNCED), holding("False", "ManagedClusterClockOutOfSync"));
+        assert_eq!(says(&judgement, CLUSTER_CLOCK_SYNCED), Some(("False", "ManagedClusterClockOutOfSync")));
         let judgement = judge(&cluster(), heartbeat, at(1300));
-        assert_eq!(says(&judgement, CLUSTER_AVAILABLE), holding("Unknown", "ManagedClusterLeaseUpdateStopped"));
+        assert_eq!(says(&judgement, CLUSTER_AVAILABLE), Some(("Unknown", "ManagedClusterLeaseUpdateStopped")));
     }
 
     #[test]
@@ -194,7 +190,7 @@ mod tests {
         let found = found(at(1060), at(2060));
         let judgement = judge(&slow, Some(found), at(2060));
         assert_eq!(says(&judgement, CLUSTER_AVAILABLE), None);
-        assert_eq!(says(&judgement, CLUSTER_CLOCK_SYNCED), holding("False", "ManagedClusterClockOutOfSync"));
+        assert_eq!(says(&judgement, CLUSTER_CLOCK_SYNCED), Some(("False", "ManagedClusterClockOutOfSync")));
     }
 
     #[test]
@@ -202,8 +198,8 @@ mod tests {
         let found = found(at(1000), at(1200));
         assert_eq!(judge(&cluster(), Some(found), at(1200)).look_again, Some(at(1300)));
         let judgement = judge(&cluster(), Some(found), at(1300));
-        assert_eq!(says(&judgement, CLUSTER_AVAILABLE), holding("Unknown", "ManagedClusterLeaseUpdateStopped"));
-        assert_eq!(says(&judgement, CLUSTER_CLOCK_SYNCED), holding("True", "ManagedClusterClockSynced"));
+        assert_eq!(says(&judgement, CLUSTER_AVAILABLE), Some(("Unknown", "ManagedClusterLeaseUpdateStopped")));
+        assert_eq!(says(&judgement, CLUSTER_CLOCK_SYNCED), Some(("True", "ManagedClusterClockSynced")));
     }
 
     #[test]
@@ -212,7 +208,7 @@ mod tests {
         assert_eq!(judge(&going, None, at(0)).conditions, []);
         going.metadata.deletion_timestamp = Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(at(0)));
         let judgement = judge(&going, None, at(0));
-        assert_eq!(says(&judgement, CLUSTER_AVAILABLE), holding("Unknown", "ManagedClusterLeaseUpdateStopped"));
+        assert_eq!(says(&judgement, CLUSTER_AVAILABLE), Some(("Unknown", "ManagedClusterLeaseUpdateStopped")));
     }
 
     #[test]

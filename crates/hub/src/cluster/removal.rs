@@ -29,7 +29,7 @@ pub(super) fn plan(fleet: &Fleet, name: &ClusterName, cluster: &ManagedCluster, 
     }
     let (status, wake) = with_status(fleet, name, cluster, removal::conditions_of(cluster, &remains, now), now);
     writes.extend(status);
-    Plan { writes, wake }
+    Plan { writes, wake, ..Plan::default() }
 }
 
 /// The cluster without the finalizers that hold it for this; nothing if there are none.
