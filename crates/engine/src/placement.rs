@@ -2,7 +2,7 @@
 //!
 //! A decision is made in three steps, so that its cost goes with what changed. [`Program::compile`] reads the placement,
 //! once for each edit. [`Program::judge`] looks at one cluster, once for each change of that cluster, and notes what
-//! there is to know of it. [`Program::decide`] compares the verdicts and looks at no cluster again. [`plan::changes`]
+//! there is to know of it; [`verdicts`] keeps what was found. [`Program::decide`] compares the verdicts and looks at no cluster again. [`plan::changes`]
 //! then says in which order the decision is written.
 //!
 //! The same facts give the same decision, in whatever order they come, and what is selected stays where it is for as long
@@ -25,6 +25,7 @@ mod spread;
 pub mod status;
 mod toleration;
 mod verdict;
+pub mod verdicts;
 
 pub use decide::{Decision, Facts};
 pub use misconfigured::{Misconfigured, Plugin, Problem};

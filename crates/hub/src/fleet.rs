@@ -33,6 +33,10 @@ pub(crate) struct Fleet {
     pub(crate) scores: Store<AddOnPlacementScore>,
     /// The clusters of each set.
     pub(crate) members: BTreeMap<String, Members>,
+    /// The bindings to each set.
+    bound: BTreeMap<String, BTreeSet<ObjectKey>>,
+    /// The slices of each placement.
+    pub(crate) slices: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
     /// What each placement has found out about clusters.
     pub(crate) judging: BTreeMap<ObjectKey, Judging>,
     /// Which placements have selected a cluster, and in how many slices.
@@ -109,6 +113,8 @@ impl Fleet {
             decisions: Store::default(),
             scores: Store::default(),
             members: BTreeMap::new(),
+            bound: BTreeMap::new(),
+            slices: BTreeMap::new(),
             judging: BTreeMap::new(),
             selections: BTreeMap::new(),
             belongings: Belongings::default(),
@@ -127,22 +133,36 @@ impl Fleet {
         Some(ObjectKey::namespaced(&decision.namespace()?, placement))
     }
 
-    /// Marks the placements of the namespaces that are bound to a set; `stale` tells each what it has to look at again.
-    fn mark_placements_of_set(&self, set: &str, stale: impl Fn(&Judging)) {
-        let bound = self.bindings.iter().filter(|(_, binding)| binding.spec.cluster_set == set);
-        let namespaces: BTreeSet<_> = bound.map(|(key, _)| Arc::clone(&key.namespace)).collect();
-        for namespace in namespaces {
-            self.mark_placements_in(&namespace, &stale);
+    /// The namespaces that are bound to a set.
+    fn namespaces_of_set(&self, set: &str) -> BTreeSet<Arc<str>> {
+        self.bound.get(set).into_iter().flatten().map(|binding| Arc::clone(&binding.namespace)).collect()
+    }
+
+    /// Has the placements that take clusters from a set look at one of them again.
+    fn look_again_at(&self, cluster: &ClusterName, set: &str) {
+        for namespace in self.namespaces_of_set(set) {
+            for (key, placement) in self.placements.in_namespace(&namespace) {
+                let named = &placement.spec.cluster_sets;
+                if named.is_empty() || named.iter().any(|named| named == set) {
+                    self.mark_placement(key, |judging| judging.look_again_at(cluster));
+                }
+            }
         }
     }
 
-    fn mark_placements_in(&self, namespace: &str, stale: &impl Fn(&Judging)) {
+    /// Has the placements of a namespace find out anew which clusters are in reach.
+    fn reach_changed_in(&self, namespace: &str) {
         for (key, _) in self.placements.in_namespace(namespace) {
-            if let Some(judging) = self.judging.get(key) {
-                stale(judging);
-            }
-            self.queues.placements.mark(key.clone());
+            self.mark_placement(key, Judging::reach_changed);
         }
+    }
+
+    /// Marks a placement, and has it take note of why.
+    fn mark_placement(&self, key: &ObjectKey, take_note: impl Fn(&Judging)) {
+        if let Some(judging) = self.judging.get(key) {
+            take_note(judging);
+        }
+        self.queues.placements.mark(key.clone());
     }
 
     fn count_selection(&mut self, cluster: &ClusterName, placement: &ObjectKey, selected: bool) {
@@ -180,7 +200,7 @@ impl Tracks<ManagedCluster> for Fleet {
             if moved {
                 self.queues.sets.mark(ObjectKey::cluster_wide(&set));
             }
-            self.mark_placements_of_set(&set, |judging| judging.look_again_at(&cluster));
+            self.look_again_at(&cluster, &set);
         }
     }
 }
@@ -199,15 +219,11 @@ impl Tracks<ManagedClusterSet> for Fleet {
                 let clusters = self.clusters.iter().map(|(_, cluster)| cluster);
                 self.members.insert(name.to_owned(), Members::of(set, former, clusters));
             }
-            self.mark_placements_of_set(name, |_| {});
-            let bound: Vec<_> = self
-                .bindings
-                .iter()
-                .filter(|(_, binding)| binding.spec.cluster_set == name)
-                .map(|(key, _)| key.clone())
-                .collect();
-            for binding in bound {
-                self.queues.bindings.mark(binding);
+            for namespace in self.namespaces_of_set(name) {
+                self.reach_changed_in(&namespace);
+            }
+            for binding in self.bound.get(name).into_iter().flatten() {
+                self.queues.bindings.mark(binding.clone());
             }
         }
         self.queues.sets.mark(change.key.clone());
@@ -224,9 +240,17 @@ impl Tracks<ManagedClusterSetBinding> for Fleet {
         let set = |binding: &Option<Arc<ManagedClusterSetBinding>>| {
             binding.as_ref().map(|binding| binding.spec.cluster_set.clone())
         };
-        if set(&change.old) != set(&change.new) {
-            self.mark_placements_in(&change.key.namespace, &|_: &Judging| {});
+        let (old, new) = (set(&change.old), set(&change.new));
+        if old == new {
+            return;
         }
+        if let Some(old) = old {
+            remove_from(&mut self.bound, &old, &change.key);
+        }
+        if let Some(new) = new {
+            self.bound.entry(new).or_default().insert(change.key.clone());
+        }
+        self.reach_changed_in(&change.key.namespace);
     }
 }
 
@@ -243,7 +267,7 @@ impl Tracks<Placement> for Fleet {
             }
             Some(_) => {}
         }
-        self.queues.placements.mark(change.key.clone());
+        self.mark_placement(&change.key, Judging::stored_changed);
     }
 }
 
@@ -256,10 +280,15 @@ impl Tracks<PlacementDecision> for Fleet {
         for (decision, selected) in [(&change.old, false), (&change.new, true)] {
             let Some(decision) = decision else { continue };
             let Some(placement) = Self::placement_of(decision) else { continue };
+            if selected {
+                self.slices.entry(placement.clone()).or_default().insert(change.key.clone());
+            } else {
+                remove_from(&mut self.slices, &placement, &change.key);
+            }
             for selection in decision.status.iter().flat_map(|status| &status.decisions) {
                 self.count_selection(&selection.cluster_name, &placement, selected);
             }
-            self.queues.placements.mark(placement);
+            self.mark_placement(&placement, Judging::stored_changed);
         }
     }
 }
@@ -272,10 +301,19 @@ impl Tracks<AddOnPlacementScore> for Fleet {
     fn changed(&mut self, change: &Change<AddOnPlacementScore>) {
         let cluster = ClusterName::from(&*change.key.namespace);
         for (placement, judging) in &self.judging {
-            if judging.reads_score(&change.key.name) {
-                judging.look_again_at(&cluster);
+            if judging.scores_changed(&cluster, &change.key.name) {
                 self.queues.placements.mark(placement.clone());
             }
+        }
+    }
+}
+
+/// Takes a key out of an index.
+fn remove_from<T: Ord>(index: &mut BTreeMap<T, BTreeSet<ObjectKey>>, entry: &T, key: &ObjectKey) {
+    if let Some(keys) = index.get_mut(entry) {
+        keys.remove(key);
+        if keys.is_empty() {
+            index.remove(entry);
         }
     }
 }

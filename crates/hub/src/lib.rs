@@ -276,7 +276,7 @@ fn run_controllers(options: &Options, queues: Queues, client: &Client, tools: &T
         run(SetBindings, queues.bindings, client, tools, stage);
     }
     if options.controllers.runs(Area::Placement) {
-        run(Placements, queues.placements, client, tools, stage);
+        run(Placements { metrics: tools.metrics.clone() }, queues.placements, client, tools, stage);
     }
 }
 

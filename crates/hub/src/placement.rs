@@ -4,12 +4,12 @@
 //! PlacementDecisions, additions before removals, and the placement's status.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeSet,
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use drover_api::{
-    cluster::{Placement, PlacementDecision, PlacementDecisionSpec, PlacementDecisionStatus},
+    cluster::{Placement, PlacementDecision, PlacementDecisionSpec, PlacementDecisionStatus, PlacementStatus},
     reference::ClusterName,
 };
 use drover_engine::placement::{
@@ -17,9 +17,11 @@ use drover_engine::placement::{
     plan::{self, changes},
     sets::{self, Reach},
     status::{self, Before},
+    verdicts::{Evidence, Verdicts},
 };
 use drover_runtime::{
     controller::{Plan, Reconciler},
+    metrics::Metrics,
     store::ObjectKey,
     write::Write,
 };
@@ -28,49 +30,75 @@ use kube::{Resource, ResourceExt};
 
 use crate::fleet::Fleet;
 
-/// What a placement has found out about clusters, kept so that a change of one cluster is a look at one cluster.
+/// What a placement has found out, kept so that a change of one cluster is a look at one cluster, and that nothing is
+/// decided again for nothing.
 #[derive(Debug)]
 pub(crate) struct Judging {
     program: Result<Program, Misconfigured>,
-    verdicts: Mutex<Verdicts>,
+    found: Mutex<Found>,
 }
 
 #[derive(Debug, Default)]
-struct Verdicts {
-    known: BTreeMap<ClusterName, Verdict>,
-    /// The clusters that have changed since they were judged.
-    stale: BTreeSet<ClusterName>,
+struct Found {
+    verdicts: Verdicts,
+    settled: Option<Settled>,
+}
+
+/// What is stored is what was last decided, and nothing that the decision goes by has changed since.
+#[derive(Debug)]
+struct Settled {
+    /// When that ends by itself.
+    until: Option<Timestamp>,
 }
 
 impl Judging {
     pub(crate) fn new(placement: &Placement) -> Self {
-        Self { program: Program::compile(placement), verdicts: Mutex::default() }
+        Self { program: Program::compile(placement), found: Mutex::default() }
     }
 
-    /// Takes note that a cluster has to be judged again.
+    /// Takes note that a cluster has to be judged again, or is no longer there.
     pub(crate) fn look_again_at(&self, cluster: &ClusterName) {
-        self.verdicts().stale.insert(cluster.clone());
+        self.found().verdicts.look_again_at(cluster);
+    }
+
+    /// Takes note that sets or bindings have changed.
+    pub(crate) fn reach_changed(&self) {
+        self.found().verdicts.reach_changed();
+    }
+
+    /// Takes note that the placement itself or its decisions are stored differently now.
+    pub(crate) fn stored_changed(&self) {
+        self.found().settled = None;
     }
 
     /// Takes note that a cluster was selected, or is no longer; few verdicts depend on that.
     pub(crate) fn selection_changed(&self, cluster: &ClusterName) {
-        let mut verdicts = self.verdicts();
-        if verdicts.known.get(cluster).is_some_and(|verdict| verdict.hinges_on_selection) {
-            verdicts.stale.insert(cluster.clone());
+        let verdicts = &mut self.found().verdicts;
+        if verdicts.get(cluster).is_some_and(|verdict| verdict.hinges_on_selection) {
+            verdicts.look_again_at(cluster);
         }
     }
 
-    /// Whether the placement depends on the AddOnPlacementScores of this name.
-    pub(crate) fn reads_score(&self, name: &str) -> bool {
-        self.program.as_ref().is_ok_and(|program| program.reads_score(name))
+    /// Takes note that a cluster has other scores of this name, and says whether that matters.
+    pub(crate) fn scores_changed(&self, cluster: &ClusterName, name: &str) -> bool {
+        let verdicts = &mut self.found().verdicts;
+        // Whom there is no verdict on yet is judged with the scores that there are then.
+        let matters =
+            self.program.as_ref().is_ok_and(|program| program.reads_score(name)) && verdicts.get(cluster).is_some();
+        if matters {
+            verdicts.look_again_at(cluster);
+        }
+        matters
     }
 
-    fn verdicts(&self) -> MutexGuard<'_, Verdicts> {
-        self.verdicts.lock().unwrap_or_else(PoisonError::into_inner)
+    fn found(&self) -> MutexGuard<'_, Found> {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-pub(crate) struct Placements;
+pub(crate) struct Placements {
+    pub(crate) metrics: Metrics,
+}
 
 impl Reconciler<Fleet> for Placements {
     type Key = ObjectKey;
@@ -85,73 +113,111 @@ impl Reconciler<Fleet> for Placements {
         if is_disabled(placement) || placement.metadata.deletion_timestamp.is_some() {
             return Plan::default();
         }
-        let before = Before { status: placement.status.as_ref(), generation: placement.metadata.generation, now };
         match &judging.program {
-            Err(error) => with_status(placement, status::misconfigured(error, &before)).into_iter().collect(),
-            Ok(program) => decide(fleet, key, placement, program, judging, before),
+            Err(error) => {
+                let status = status::misconfigured(error, &before(placement, now));
+                with_status(placement, status).into_iter().collect()
+            }
+            Ok(program) => self.follow(&Case { fleet, key, placement, program, now }, &mut judging.found()),
         }
     }
 }
 
-fn decide(
-    fleet: &Fleet,
-    key: &ObjectKey,
+impl Placements {
+    fn follow(&self, case: &Case, found: &mut Found) -> Plan<Fleet> {
+        let (reach, update) = found.verdicts.update(case, case.now);
+        let reach = reach.clone();
+        self.metrics.stepped(Self::NAME, "judge", update.judged);
+        if update.changed {
+            found.settled = None;
+        }
+        if let Some(Settled { until }) = found.settled
+            && until.is_none_or(|until| case.now < until)
+        {
+            return Plan { writes: Vec::new(), wake: until.into_iter().chain(found.verdicts.next_change()).min(), ..Plan::default() };
+        }
+        self.metrics.stepped(Self::NAME, "decide", 1);
+        let stored = slices_of(case.fleet, case.key);
+        let current: Vec<_> = stored.iter().map(|decision| Slice::read(decision)).collect();
+        let decision = case.decide(&found.verdicts, &reach, &current);
+        let (until, wake) = (decision.held_back_until, decision.wake_up);
+        let writes = writes(case.placement, &stored, &current, decision);
+        found.settled = writes.is_empty().then_some(Settled { until });
+        Plan { writes, wake, ..Plan::default() }
+    }
+}
+
+/// A placement, with everything that it is decided by.
+#[derive(Clone, Copy)]
+pub(crate) struct Case<'a> {
+    pub(crate) fleet: &'a Fleet,
+    pub(crate) key: &'a ObjectKey,
+    pub(crate) placement: &'a Placement,
+    pub(crate) program: &'a Program,
+    pub(crate) now: Timestamp,
+}
+
+impl Evidence for Case<'_> {
+    fn reach(&self) -> Reach {
+        let bindings = self.fleet.bindings.in_namespace(&self.key.namespace).map(|(_, binding)| &**binding);
+        sets::reach(&self.placement.spec.cluster_sets, bindings, |set| self.fleet.members.contains_key(set))
+    }
+
+    fn members(&self, set: &str) -> Option<&BTreeSet<ClusterName>> {
+        self.fleet.members.get(set).map(|members| &members.clusters)
+    }
+
+    fn judge(&self, name: &ClusterName) -> Option<Verdict> {
+        let cluster = self.fleet.cluster(name)?;
+        let scores: Scores<'_> = self.fleet.scores.in_namespace(name.as_str()).map(|(_, score)| &**score).collect();
+        let selected = self.fleet.selections.get(name).is_some_and(|by| by.contains_key(self.key));
+        Some(self.program.judge(cluster, &scores, selected, self.now))
+    }
+}
+
+impl Case<'_> {
+    fn decide(&self, verdicts: &Verdicts, reach: &Reach, current: &[Slice]) -> Decision {
+        self.with_facts(reach, current, |facts| self.program.decide(verdicts.iter(), facts))
+    }
+
+    /// What a decision goes by, besides the verdicts.
+    pub(crate) fn with_facts<T>(&self, reach: &Reach, current: &[Slice], ask: impl FnOnce(&Facts) -> T) -> T {
+        let elsewhere = |cluster: &ClusterName| {
+            self.fleet.selections.get(cluster).map_or(0, |by| by.keys().filter(|by| *by != self.key).count())
+        };
+        ask(&Facts { reach, current, elsewhere: &elsewhere, before: before(self.placement, self.now) })
+    }
+}
+
+fn before(placement: &Placement, now: Timestamp) -> Before<'_> {
+    Before { status: placement.status.as_ref(), generation: placement.metadata.generation, now }
+}
+
+/// The slices of a placement as they are stored.
+pub(crate) fn slices_of<'a>(fleet: &'a Fleet, placement: &ObjectKey) -> Vec<&'a PlacementDecision> {
+    let slices = fleet.slices.get(placement).into_iter().flatten();
+    slices.filter_map(|slice| fleet.decisions.get(slice).map(|decision| &**decision)).collect()
+}
+
+/// What makes the stored slices and the status be what was decided.
+fn writes(
     placement: &Placement,
-    program: &Program,
-    judging: &Judging,
-    before: Before<'_>,
-) -> Plan<Fleet> {
-    let bindings = fleet.bindings.in_namespace(&key.namespace).map(|(_, binding)| &**binding);
-    let reach = sets::reach(&placement.spec.cluster_sets, bindings, |set| fleet.members.contains_key(set));
-    let mut verdicts = judging.verdicts();
-    judge(fleet, key, program, &reach, &mut verdicts, before.now);
-    let stored: Vec<_> = slices_of(fleet, key).collect();
-    let current: Vec<_> = stored.iter().map(|decision| Slice::read(decision)).collect();
-    let elsewhere =
-        |cluster: &ClusterName| fleet.selections.get(cluster).map_or(0, |by| by.keys().filter(|by| *by != key).count());
-    let facts = Facts { reach: &reach, current: &current, elsewhere: &elsewhere, before };
-    let Decision { slices, status, wake_up, .. } = program.decide(verdicts.known.values(), &facts);
+    stored: &[&PlacementDecision],
+    current: &[Slice],
+    decision: Decision,
+) -> Vec<Write<Fleet>> {
     let mut writes = Vec::new();
-    for change in changes(&current, &slices) {
+    for change in changes(current, &decision.slices) {
         let is_new = matches!(change, plan::Write::Create(_));
-        writes.extend(write(placement, &stored, change));
+        writes.extend(write(placement, stored, change));
         // A slice is made empty and filled in a second step, which is decided on when it is there: what comes after it
         // may take clusters from other slices that it is to hold.
         if is_new {
-            return Plan { writes, wake: wake_up, ..Plan::default() };
+            return writes;
         }
     }
-    writes.extend(with_status(placement, status));
-    Plan { writes, wake: wake_up, ..Plan::default() }
-}
-
-/// Brings the verdicts up to date: one for each cluster in reach.
-fn judge(fleet: &Fleet, key: &ObjectKey, program: &Program, reach: &Reach, verdicts: &mut Verdicts, now: Timestamp) {
-    let in_reach: BTreeSet<&ClusterName> = match reach {
-        Reach::Sets(sets) => {
-            sets.iter().filter_map(|set| fleet.members.get(set)).flat_map(|members| &members.clusters).collect()
-        }
-        _ => BTreeSet::new(),
-    };
-    verdicts.known.retain(|cluster, _| in_reach.contains(cluster));
-    let stale = std::mem::take(&mut verdicts.stale);
-    for name in in_reach {
-        let is_known = verdicts.known.get(name).is_some_and(|verdict| verdict.may_change.is_none_or(|time| now < time));
-        if is_known && !stale.contains(name) {
-            continue;
-        }
-        let Some(cluster) = fleet.cluster(name) else { continue };
-        let scores: Scores<'_> = fleet.scores.in_namespace(name.as_str()).map(|(_, score)| &**score).collect();
-        let selected = fleet.selections.get(name).is_some_and(|by| by.contains_key(key));
-        verdicts.known.insert(name.clone(), program.judge(cluster, &scores, selected, now));
-    }
-}
-
-fn slices_of<'a>(fleet: &'a Fleet, key: &'a ObjectKey) -> impl Iterator<Item = &'a PlacementDecision> {
-    let decisions = fleet.decisions.in_namespace(&key.namespace).map(|(_, decision)| &**decision);
-    decisions.filter(|decision| {
-        decision.labels().get(drover_api::names::PLACEMENT_LABEL).is_some_and(|placement| **placement == *key.name)
-    })
+    writes.extend(with_status(placement, decision.status));
+    writes
 }
 
 /// The write that makes a slice what it is to be.
@@ -179,8 +245,11 @@ fn new_slice(placement: &Placement, slice: &Slice) -> PlacementDecision {
     decision
 }
 
-fn with_status(placement: &Placement, status: drover_api::cluster::PlacementStatus) -> Option<Write<Fleet>> {
+fn with_status(placement: &Placement, status: PlacementStatus) -> Option<Write<Fleet>> {
     let mut wanted = placement.clone();
     wanted.status = Some(status);
     Write::status(placement, &wanted)
 }
+
+#[cfg(test)]
+mod tests;

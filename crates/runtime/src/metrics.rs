@@ -25,6 +25,7 @@ struct Inner {
     writes: Family<ByVerb, Counter>,
     watch_restarts: Family<ByKind, Counter>,
     write_limit: Gauge,
+    steps: Family<ByStep, Counter>,
     leader: Gauge,
 }
 
@@ -97,9 +98,12 @@ impl Metrics {
         registry.register("watch_restarts", "Watches that ended and were begun again", watch_restarts.clone());
         let write_limit = Gauge::default();
         registry.register("write_limit", "Writes that may be in flight at one time", write_limit.clone());
+        let steps = Family::default();
+        registry.register("steps", "Steps that decisions took", steps.clone());
         let leader = Gauge::default();
         registry.register("leader", "1 if this process leads, else 0", leader.clone());
-        let inner = Inner { registry, queue_depth, durations, results, writes, watch_restarts, write_limit, leader };
+        let inner =
+            Inner { registry, queue_depth, durations, results, writes, watch_restarts, write_limit, steps, leader };
         Self(Arc::new(inner))
     }
 
@@ -128,6 +132,12 @@ impl Metrics {
     /// So many writes may be in flight from now on.
     pub fn may_write(&self, limit: usize) {
         self.0.write_limit.set(i64::try_from(limit).unwrap_or(i64::MAX));
+    }
+
+    /// To decide, that controller has taken a step so many times: what a decision costs.
+    pub fn stepped(&self, controller: &str, step: &'static str, times: usize) {
+        let times = u64::try_from(times).unwrap_or(u64::MAX);
+        self.0.steps.get_or_create(&ByStep { controller: controller.to_owned(), step }).inc_by(times);
     }
 
     /// Whether this process leads.
@@ -185,6 +195,12 @@ struct ByKind {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ByStep {
+    controller: String,
+    step: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ByVerb {
     kind: String,
     verb: Verb,
@@ -220,6 +236,7 @@ mod tests {
         metrics.wrote("Placement", Verb::Patch);
         metrics.watch_restarted("ManagedCluster");
         metrics.may_write(32);
+        metrics.stepped("placement", "judge", 3);
         metrics.leading(true);
         let text = metrics.encode();
         assert_has(&text, r#"drover_queue_depth{controller="placement"} 7"#);
@@ -230,6 +247,7 @@ mod tests {
         assert_has(&text, r#"drover_writes_total{kind="Placement",verb="patch"} 2"#);
         assert_has(&text, r#"drover_watch_restarts_total{kind="ManagedCluster"} 1"#);
         assert_has(&text, "drover_write_limit 32");
+        assert_has(&text, r#"drover_steps_total{controller="placement",step="judge"} 3"#);
         assert_has(&text, "drover_leader 1");
         assert!(text.ends_with("# EOF\n"));
     }

@@ -41,6 +41,8 @@ pub struct Decision {
     pub left_out: BTreeMap<LeftOut, usize>,
     /// When the decision may be another one though nothing but time has passed.
     pub wake_up: Option<Timestamp>,
+    /// Until when new scores are held back, if they are.
+    pub held_back_until: Option<Timestamp>,
 }
 
 /// A candidate in the comparison.
@@ -86,12 +88,16 @@ impl Program {
         let mut slices = self.groups.arrange(&self.placement, chosen, self.order, facts.current);
         let updated = self.hold_back(&mut slices, facts);
         let mut status = status::decided(&outcome, &slices, &facts.before);
-        match updated {
-            ScoreUpdate::None => {}
-            ScoreUpdate::Now => status.last_score_update_time = Some(Time(facts.before.now)),
-            ScoreUpdate::At(time) => wake_up = earliest(wake_up, Some(time)),
-        }
-        Decision { slices, status, left_out, wake_up }
+        let held_back_until = match updated {
+            ScoreUpdate::None => None,
+            ScoreUpdate::Now => {
+                status.last_score_update_time = Some(Time(facts.before.now));
+                None
+            }
+            ScoreUpdate::At(time) => Some(time),
+        };
+        let wake_up = earliest(wake_up, held_back_until);
+        Decision { slices, status, left_out, wake_up, held_back_until }
     }
 
     /// What each prioritizer says of each candidate, for those who want to know why.
