@@ -2,11 +2,12 @@
 //!
 //! The interpreter is kube-cel's and stays behind this module. What it leaves open is settled here: whole numbers are
 //! signed, a name that nothing declares is refused when the expression is compiled and not when a cluster is judged,
-//! what the interpreter would panic over is refused or caught, and the size of an expression is bounded, since the
-//! interpreter does not count what an evaluation costs.
+//! what the interpreter would panic over is refused or caught, and the size of an expression and the cost of an
+//! evaluation are bounded.
 
 mod check;
 mod functions;
+mod meter;
 mod value;
 
 use std::{
@@ -24,7 +25,7 @@ const CLUSTER: &str = "managedCluster";
 pub const MAX_LENGTH: usize = 2048;
 /// How deep an expression may be, in operators, calls and brackets around each other: the interpreter takes a piece of
 /// the stack for each.
-pub const MAX_DEPTH: usize = 32;
+pub const MAX_DEPTH: usize = 24;
 /// The stack that an expression of the greatest length needs while it is parsed, however it is nested: the generated parser
 /// takes up to a hundred kilobytes for one operator.
 const PARSER_STACK: usize = 128 << 20;
@@ -102,12 +103,12 @@ impl Expression {
     }
 
     /// Whether it holds of a cluster. What can not be evaluated, such as a field that the cluster does not have, does
-    /// not hold.
+    /// not hold; nor does what costs more than an evaluation may.
     #[must_use]
     pub fn holds(&self, cluster: &Cluster) -> bool {
         // The interpreter panics on a few values that only show when it runs.
-        let value = catch_unwind(AssertUnwindSafe(|| Value::resolve(&self.tree, &cluster.0)));
-        matches!(value, Ok(Ok(Value::Bool(true))))
+        let evaluate = || catch_unwind(AssertUnwindSafe(|| Value::resolve(&self.tree, &cluster.0)));
+        matches!(meter::within_allowance(evaluate), Some(Ok(Ok(Value::Bool(true)))))
     }
 }
 

@@ -12,6 +12,8 @@ use kube_cel::{
     },
 };
 
+use super::meter::Scale;
+
 /// The hidden variable with the cluster's scores, and the function that looks into it. An author can not write this name.
 pub(super) const SCORES: &str = "@scores";
 /// The longest list that `lists.range` makes: the interpreter's own would take all memory there is.
@@ -23,6 +25,12 @@ pub(super) static ALL: LazyLock<Context<'static>> = LazyLock::new(|| {
     context.add_function(SCORES, scores);
     context.add_function("parseJSON", parse_json);
     context.add_function("lists.range", range);
+    for scale in Scale::ALL {
+        context.add_function(scale.function(), move |value: Value| -> ResolveResult {
+            scale.weigh(&value)?;
+            Ok(value)
+        });
+    }
     context
 });
 
@@ -37,8 +45,10 @@ pub(super) fn exists(name: &str) -> bool {
 /// The scores of one AddOnPlacementScore; none where there is no such object, or it is out of date.
 fn scores(context: &FunctionContext, resource: Arc<String>) -> ResolveResult {
     let all = context.ptx.get_variable(SCORES).ok_or_else(|| context.error("there is no cluster"))?;
-    match Value::try_from(all.as_ref()) {
-        Ok(Value::Map(all)) => {
+    let all = Value::try_from(all.as_ref())?;
+    Scale::Linear.weigh(&all)?;
+    match all {
+        Value::Map(all) => {
             Ok(all.map.get(&Key::from(resource)).cloned().unwrap_or_else(|| Value::List(Arc::default())))
         }
         _ => Err(context.error("there are no scores")),

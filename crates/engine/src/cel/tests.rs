@@ -160,3 +160,99 @@ fn arithmetic_at_its_limits_does_not_hold() {
         assert!(!holds(source), "{source}");
     }
 }
+
+/// How much CPU time a thread has used.
+fn cpu_time() -> std::time::Duration {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux counts");
+    let nanoseconds = stat.split(' ').next().and_then(|count| count.parse().ok()).expect("a number");
+    std::time::Duration::from_nanos(nanoseconds)
+}
+
+/// Each of these would take all memory, or hours, if nobody counted.
+fn hostile() -> Vec<String> {
+    let chain = |start: &str, link: &str, links: usize, end: &str| format!("{start}{}{end}", link.repeat(links));
+    let many = |what: &str| vec![what; 60].join(", ");
+    vec![
+        // Texts that double, by + and by what functions make of them.
+        chain("['aaaaaaaa']", ".map(a, a + a + a + a + a + a + a + a)", 18, ".size() == 1"),
+        chain("'aaaaaaaa'", ".replace('a', 'aaaaaaaa')", 18, " != ''"),
+        chain("'aaaaaaaa'", ".replace('', 'aaaaaaaa')", 18, " != ''"),
+        format!("{}'\"\"\"\"\"\"\"\"'{} != ''", "strings.quote(".repeat(20), ")".repeat(20)),
+        format!("{}b'a'{} != ''", "base64.encode(bytes(".repeat(8), "))".repeat(8)),
+        "lists.range(1000).map(a, string(a)).join(lists.range(1000).map(a, string(a)).join('')) != ''".to_owned(),
+        "lists.range(1000).map(a, '%.60000f').join('').format(lists.range(1000).map(a, 1.0)) != ''".to_owned(),
+        // Lists in lists.
+        chain("[1]", ".map(a, [a, a, a, a, a, a, a, a])", 18, ".size() == 1"),
+        chain("[[1]]", ".map(a, a + a + a + a + a + a + a + a)", 18, ".size() == 1"),
+        format!("[[1]].map(a, [{0}]).map(a, [{0}]).map(a, [{0}]).map(a, [{0}]).size() == 1", many("a")),
+        format!("[1].map(a, {{'a': [{0}], 'b': [{0}]}}).map(a, [{0}]).map(a, [{0}]).size() == 1", many("a")),
+        "lists.range(1000).map(a, lists.range(1000)).map(a, [a, a, a, a]).flatten().size() > 0".to_owned(),
+        format!("[{}].size() > 0", vec!["managedCluster"; 140].join(", ")),
+        // Loops in loops.
+        "lists.range(1000).all(a, lists.range(1000).all(b, a + b >= 0))".to_owned(),
+        "lists.range(1000).all(a, lists.range(1000).exists_one(b, a == b))".to_owned(),
+        "lists.range(1000).map(a, lists.range(1000).filter(b, true)).size() > 0".to_owned(),
+        "(lists.range(1000) + lists.range(1000)).all(a, (lists.range(1000) + lists.range(1000)).all(b, true))"
+            .to_owned(),
+        // Functions that take longer than their arguments, and what is large in a loop.
+        "sets.contains(lists.range(1000).map(a, -a), lists.range(1000))".to_owned(),
+        "lists.range(1000).all(a, sets.contains(lists.range(1000), lists.range(1000)))".to_owned(),
+        "lists.range(1000).all(a, lists.range(1000).distinct().size() > 0)".to_owned(),
+        "lists.range(1000).all(a, managedCluster.metadata.annotations.large.size() > 0)".to_owned(),
+        "lists.range(1000).all(a, managedCluster.metadata.annotations.large != '')".to_owned(),
+        "lists.range(1000).all(a, managedCluster.metadata.annotations.size() > 0)".to_owned(),
+        "lists.range(1000).all(a, managedCluster.metadata.annotations.large.matches('b'))".to_owned(),
+        "lists.range(1000).all(a, managedCluster.scores('load').size() > 0)".to_owned(),
+        // Regular expressions that are small only as they are written.
+        r"'a'.matches('((\\w{200}){200}){200}')".to_owned(),
+        r"lists.range(1000).all(a, !'a'.matches('(\\w{50}){20}'))".to_owned(),
+        r"'a'.find('(\\pL{100}){' + '100}') == 'a'".to_owned(),
+    ]
+}
+
+#[test]
+fn hostile_expressions_are_refused_or_fail_before_they_cost_much() {
+    let mut large = cluster();
+    large.metadata.annotations = Some([("large".to_owned(), "a".repeat(200_000))].into());
+    let scores: Vec<_> = (0..1000).map(|index| Score { name: format!("score-{index}"), value: index }).collect();
+    let large = Cluster::new(&large, [("load", scores.as_slice())]);
+    for source in hostile() {
+        let begun = cpu_time();
+        let held = Expression::compile(&source).is_ok_and(|expression| expression.holds(&large));
+        // Without optimisation, and on a slow machine: a bound, not a measure.
+        let took = cpu_time().saturating_sub(begun);
+        assert!(took < std::time::Duration::from_secs(2), "{took:?}: {source}");
+        assert!(!held, "{source}");
+    }
+}
+
+/// When an expression is told that it costs too much, it must not go on where errors are passed over.
+#[test]
+fn what_costs_too_much_does_not_hold_though_something_else_does() {
+    let hostile = "lists.range(1000).map(a, lists.range(1000)).size() > 0";
+    assert!(!holds(&format!("{hostile} || true")));
+    assert!(holds(&format!("true || {hostile}")), "nobody asks what comes behind");
+    assert!(!holds(&format!("{hostile} ? true : true")));
+    assert!(!holds(&format!("[1, 2].exists(c, {hostile} || c == 2)")));
+    assert!(holds("[1, 2].exists(c, c == 2)"), "what was spent is forgotten");
+}
+
+#[test]
+fn what_people_write_is_within_bounds() {
+    let mut wide = cluster();
+    let claims = (0..300)
+        .map(|index| serde_json::json!({ "name": format!("claim-{index}.example.com"), "value": "some value" }));
+    wide.status =
+        serde_json::from_value(serde_json::json!({ "clusterClaims": claims.collect::<Vec<_>>() })).expect("a status");
+    let wide = Cluster::new(&wide, []);
+    for source in [
+        "managedCluster.status.clusterClaims.exists(c, c.name == 'claim-299.example.com' && c.value.contains('value'))",
+        "managedCluster.status.clusterClaims.filter(c, c.name.startsWith('claim-')).size() == 300",
+        "managedCluster.status.clusterClaims.map(c, c.name).join(',').contains('claim-7.')",
+        "managedCluster.status.clusterClaims.exists_one(c, c.name.matches('^claim-1[0-9]{2}\\\\.example') && c.name.endsWith('-150.example.com'))",
+        "managedCluster.status.clusterClaims.all(c, c.name.split('.')[0].replace('claim-', '') != '')",
+        "['eu', 'us'].exists(r, managedCluster.metadata.labels.env == r) || managedCluster.metadata.labels.env in ['prod', 'test']",
+    ] {
+        assert!(Expression::compile(source).expect(source).holds(&wide), "{source}");
+    }
+}
