@@ -7,6 +7,7 @@
 mod cluster;
 mod cluster_set;
 mod controllers;
+mod debug;
 mod fleet;
 mod placement;
 
@@ -49,6 +50,7 @@ pub use crate::controllers::{Area, Controllers, NotControllers};
 use crate::{
     cluster::{Clusters, SigningRequests, labelled, leases, trim_remains, trim_request},
     cluster_set::{ClusterSets, DEFAULT_SET, GLOBAL_SET, SetBindings},
+    debug::Debugger,
     fleet::{Fleet, Queues},
     placement::Placements,
 };
@@ -70,6 +72,9 @@ pub struct Options {
     /// The groups whose members may bring clusters in: the requests of accepted clusters for their first certificate are
     /// approved if one of these made them.
     pub bootstrap_groups: BTreeSet<String>,
+    /// Where it is told why placements select what they select; without it, it is not. It is plain HTTP, and whoever asks sends a
+    /// token: this is for a loopback address.
+    pub debug_listen: Option<SocketAddr>,
 }
 
 /// Why a hub could not be run.
@@ -88,12 +93,23 @@ pub enum Error {
         /// Why not.
         source: io::Error,
     },
+    /// Nobody can be told about placements.
+    #[error(
+        "could not listen on {address} for questions about placements: {source}; choose another address with --debug-listen"
+    )]
+    ListenDebug {
+        /// Where.
+        address: SocketAddr,
+        /// Why not.
+        source: io::Error,
+    },
 }
 
 /// A hub at work. It ends when it is [stopped](Self::stop).
 #[derive(Debug)]
 pub struct Hub {
     health: Option<SocketAddr>,
+    debug: Option<SocketAddr>,
     /// Ends the controllers, before anything else ends.
     controllers: Stage,
     /// Ends everything that the controllers rely on.
@@ -136,16 +152,25 @@ impl Hub {
         });
         let health = serve(options, &metrics, &freshness, &clock, &mut foundation).await?;
 
+        let debugger = Debugger { client: client.clone(), fleet: fleet.clone(), freshness, clock: clock.clone() };
+        let debug = serve_debugger(options, debugger, &mut foundation).await?;
+
         let tools = Tools { identity: options.identity.clone(), ..Tools::new(fleet, gate, clock, metrics) };
         let mut controllers = Stage::new();
         run_controllers(options, queues, &client, &tools, &mut controllers);
-        Ok(Self { health, controllers, foundation })
+        Ok(Self { health, debug, controllers, foundation })
     }
 
     /// Where health and metrics are served.
     #[must_use]
     pub fn health(&self) -> Option<SocketAddr> {
         self.health
+    }
+
+    /// Where it is told why placements select what they select.
+    #[must_use]
+    pub fn debug(&self) -> Option<SocketAddr> {
+        self.debug
     }
 
     /// Ends the hub: what is being written is finished, and then the lease is released.
@@ -294,6 +319,15 @@ async fn serve(
     let router = endpoints(metrics.clone(), move || freshness.missing());
     let (end, clock) = (stage.end.clone(), clock.clone());
     stage.tasks.spawn(async move { drop(server.run(router, &clock, end).await) });
+    Ok(Some(bound))
+}
+
+async fn serve_debugger(options: &Options, debugger: Debugger, stage: &mut Stage) -> Result<Option<SocketAddr>, Error> {
+    let Some(address) = options.debug_listen else { return Ok(None) };
+    let server = Server::bind(address).await.map_err(|source| Error::ListenDebug { address, source })?;
+    let bound = server.address();
+    let (end, clock) = (stage.end.clone(), debugger.clock.clone());
+    stage.tasks.spawn(async move { drop(server.run(debugger.endpoints(), &clock, end).await) });
     Ok(Some(bound))
 }
 

@@ -134,7 +134,11 @@ impl Placements {
         if let Some(Settled { until }) = found.settled
             && until.is_none_or(|until| case.now < until)
         {
-            return Plan { writes: Vec::new(), wake: until.into_iter().chain(found.verdicts.next_change()).min(), ..Plan::default() };
+            return Plan {
+                writes: Vec::new(),
+                wake: until.into_iter().chain(found.verdicts.next_change()).min(),
+                ..Plan::default()
+            };
         }
         self.metrics.stepped(Self::NAME, "decide", 1);
         let stored = slices_of(case.fleet, case.key);

@@ -50,6 +50,11 @@ pub(crate) struct HubCommand {
     /// accepted are approved. Can be given several times.
     #[arg(long = "bootstrap-group", value_name = "GROUP", default_value = BOOTSTRAP_GROUP)]
     bootstrap_groups: Vec<String>,
+    /// Where it is told why a placement selects what it selects, at /debug/placements/NAMESPACE/NAME; nowhere if it is not
+    /// set. It is plain HTTP, and whoever asks sends a token: use a loopback address such as 127.0.0.1:8090, and reach it
+    /// with `kubectl port-forward`.
+    #[arg(long, value_name = "ADDRESS")]
+    debug_listen: Option<SocketAddr>,
 }
 
 impl HubCommand {
@@ -71,10 +76,14 @@ impl HubCommand {
             health_listen: Some(self.health_listen),
             controllers: self.controllers.clone(),
             bootstrap_groups: self.bootstrap_groups.iter().cloned().collect(),
+            debug_listen: self.debug_listen,
         };
         let hub = Hub::start(client, &options, Clock::system()).await?;
         if let Some(health) = hub.health() {
             writeln!(std::io::stdout(), "drover hub is running; health and metrics are at http://{health}")?;
+        }
+        if let Some(debug) = hub.debug() {
+            writeln!(std::io::stdout(), "placements are explained at http://{debug}/debug/placements/")?;
         }
         tokio::select! {
             _ = terminate.recv() => {}

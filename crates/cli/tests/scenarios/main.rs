@@ -8,6 +8,7 @@ mod case;
 mod clusters;
 mod commands;
 mod crds;
+mod debug;
 mod documents;
 mod environment;
 mod examples;

@@ -51,6 +51,7 @@ pub(crate) fn options() -> Options {
         namespace: NAMESPACE.to_owned(),
         identity: None,
         health_listen: None,
+        debug_listen: None,
         controllers: Controllers::default(),
         bootstrap_groups: BTreeSet::from(["system:bootstrappers:managedcluster".to_owned()]),
     }
