@@ -45,7 +45,8 @@ impl Server {
     }
 
     /// A server with Drover's custom resources.
-    fn start() -> Self {
+    #[must_use]
+    pub fn start() -> Self {
         let data = data_folder();
         let crds = data.path().join("crds");
         fs::create_dir(&crds).expect("the data folder is writable");
