@@ -155,7 +155,7 @@ struct World {
 
 impl World {
     fn new(misses: Misses) -> Self {
-        let fleet = Fleet::new(Queues::new(&clock()));
+        let fleet = Fleet::new(Queues::new(&clock()), clock());
         Self { fleet, controller: Placements { metrics: Metrics::new() }, now: noon(), misses, versions: 0 }
     }
 
