@@ -5,5 +5,7 @@
 
 pub mod cel;
 pub mod cluster;
+pub mod cluster_set;
 pub mod condition;
 pub mod placement;
+mod words;

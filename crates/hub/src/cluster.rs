@@ -10,16 +10,23 @@ mod signing_request;
 
 use drover_api::{
     cluster::{ManagedCluster, ManagedClusterStatus},
-    names::{CLUSTER_FINALIZER, CLUSTER_LEASE, CLUSTER_NAME_LABEL, CLUSTER_SET_LABEL, WORK_BINDING_FINALIZER},
+    names::{
+        CLUSTER_AVAILABLE, CLUSTER_CLOCK_SYNCED, CLUSTER_DELETING, CLUSTER_FINALIZER, CLUSTER_LEASE,
+        CLUSTER_NAME_LABEL, CLUSTER_SET_LABEL, HUB_ACCEPTED, WORK_BINDING_FINALIZER,
+    },
     reference::ClusterName,
 };
-use drover_engine::cluster::{
-    acceptance::{self, Acceptance, Hindrance},
-    access::{self, Extent, Part},
-    availability, available, taints,
+use drover_engine::{
+    cluster::{
+        acceptance::{self, Acceptance, Hindrance},
+        access::{self, Extent, Part},
+        availability, available, conditions, taints,
+    },
+    cluster_set::DEFAULT_SET,
 };
 use drover_runtime::{
     controller::{Plan, Reconciler},
+    events::Event,
     store::ObjectKey,
     write::Write,
 };
@@ -38,7 +45,7 @@ pub(crate) use self::{
     belongings::{Belongings, labelled, leases, trim_remains, trim_request},
     signing_request::SigningRequests,
 };
-use crate::{cluster_set::DEFAULT_SET, fleet::Fleet};
+use crate::fleet::Fleet;
 
 pub(crate) struct Clusters;
 
@@ -70,25 +77,53 @@ fn keep(fleet: &Fleet, name: &ClusterName, cluster: &ManagedCluster, now: Timest
         Acceptance::Hindered(Hindrance::NamespaceTerminating(_)) => finish_namespace(fleet, name).into_iter().collect(),
         Acceptance::Hindered(_) | Acceptance::Awaited => Vec::new(),
     };
-    let (status, wake) = with_status(fleet, name, cluster, acceptance::conditions_of(cluster, &acceptance, now), now);
     // The finalizer goes first. What the hub says of the cluster follows in a second step if the cluster itself is written.
-    let status = status.filter(|_| marks.is_none());
-    Plan { writes: marks.into_iter().chain(belongings).chain(status).collect(), wake, ..Plan::default() }
+    let is_marked = marks.is_none();
+    let said = with_status(fleet, name, cluster, acceptance::conditions_of(cluster, &acceptance, now), now);
+    let writes = marks.into_iter().chain(belongings).collect();
+    if is_marked { said.after(writes) } else { Plan { writes, wake: said.wake, ..Plan::default() } }
 }
 
-/// Makes these the conditions of a cluster, with what its lease says; and when to look at the lease again.
+/// Makes these the conditions of a cluster, with what its lease says, and tells what is new.
 fn with_status(
     fleet: &Fleet,
     name: &ClusterName,
     cluster: &ManagedCluster,
     conditions: Vec<Condition>,
     now: Timestamp,
-) -> (Option<Write<Fleet>>, Option<Timestamp>) {
+) -> Plan<Fleet> {
     let mut wanted = cluster.clone();
     wanted.status = Some(ManagedClusterStatus { conditions, ..cluster.status.clone().unwrap_or_default() });
     let judgement = availability::judge(&wanted, fleet.belongings.heartbeat(name), now);
     wanted.status.get_or_insert_default().conditions = judgement.conditions;
-    (Write::status(cluster, &wanted), judgement.look_again)
+    let writes = Write::status(cluster, &wanted).into_iter().collect();
+    Plan { writes, wake: judgement.look_again, ..Plan::default() }.saying(news(cluster, &wanted))
+}
+
+/// What is new in the conditions that the hub writes.
+fn news(before: &ManagedCluster, after: &ManagedCluster) -> Vec<Event> {
+    let ours = conditions(after).iter().filter(|condition| OUR_CONDITIONS.contains(&&*condition.type_));
+    let is_new = |condition: &&Condition| {
+        let former = conditions(before).iter().find(|former| former.type_ == condition.type_);
+        former.is_none_or(|former| (&former.status, &former.reason) != (&condition.status, &condition.reason))
+    };
+    ours.filter(is_new).filter_map(|condition| event(after, condition)).collect()
+}
+
+/// The conditions whose changes are told.
+const OUR_CONDITIONS: [&str; 4] = [HUB_ACCEPTED, CLUSTER_AVAILABLE, CLUSTER_CLOCK_SYNCED, CLUSTER_DELETING];
+
+/// What a condition that has changed tells, if it is worth telling.
+fn event(cluster: &ManagedCluster, condition: &Condition) -> Option<Event> {
+    let note = condition.message.as_str();
+    match (condition.type_.as_str(), condition.status.as_str()) {
+        (HUB_ACCEPTED, "True") => Some(Event::normal(cluster, "Accepted", note)),
+        (HUB_ACCEPTED, _) => Some(Event::warning(cluster, "NotAccepted", note)),
+        (CLUSTER_AVAILABLE, "Unknown") => Some(Event::warning(cluster, "AvailableUnknown", note)),
+        (CLUSTER_CLOCK_SYNCED, "False") => Some(Event::warning(cluster, "ClockOutOfSync", note)),
+        (CLUSTER_DELETING, _) => Some(Event::normal(cluster, "Deleting", note)),
+        _ => None,
+    }
 }
 
 /// The cluster with what the hub marks it with: a set, taints, and a finalizer before it gets anything.

@@ -20,6 +20,7 @@ use drover_api::{
     },
     work::ManifestWork,
 };
+use drover_engine::cluster_set::{DEFAULT_SET, GLOBAL_SET};
 use drover_runtime::{
     clock::Clock,
     controller::{Controller, Reconciler, Tools},
@@ -49,7 +50,7 @@ use tracing::info;
 pub use crate::controllers::{Area, Controllers, NotControllers};
 use crate::{
     cluster::{Clusters, SigningRequests, labelled, leases, trim_remains, trim_request},
-    cluster_set::{ClusterSets, DEFAULT_SET, GLOBAL_SET, SetBindings},
+    cluster_set::{ClusterSets, SetBindings},
     debug::Debugger,
     fleet::{Fleet, Queues},
     placement::Placements,

@@ -21,6 +21,7 @@ use drover_engine::placement::{
 };
 use drover_runtime::{
     controller::{Plan, Reconciler},
+    events::Event,
     metrics::Metrics,
     store::ObjectKey,
     write::Write,
@@ -145,9 +146,10 @@ impl Placements {
         let current: Vec<_> = stored.iter().map(|decision| Slice::read(decision)).collect();
         let decision = case.decide(&found.verdicts, &reach, &current);
         let (until, wake) = (decision.held_back_until, decision.wake_up);
+        let event = event(case.placement, &current, &decision);
         let writes = writes(case.placement, &stored, &current, decision);
         found.settled = writes.is_empty().then_some(Settled { until });
-        Plan { writes, wake, ..Plan::default() }
+        Plan { writes, wake, ..Plan::default() }.saying(event)
     }
 }
 
@@ -201,6 +203,13 @@ fn before(placement: &Placement, now: Timestamp) -> Before<'_> {
 pub(crate) fn slices_of<'a>(fleet: &'a Fleet, placement: &ObjectKey) -> Vec<&'a PlacementDecision> {
     let slices = fleet.slices.get(placement).into_iter().flatten();
     slices.filter_map(|slice| fleet.decisions.get(slice).map(|decision| &**decision)).collect()
+}
+
+/// Tells who comes and who leaves, in the step that makes it so: not while slices are still to be made.
+fn event(placement: &Placement, current: &[Slice], decision: &Decision) -> Option<Event> {
+    let is_there = |slice: &Slice| current.iter().any(|current| current.name == slice.name);
+    let summary = decision.slices.iter().all(is_there).then(|| plan::summary(current, &decision.slices))?;
+    summary.map(|note| Event::normal(placement, "DecisionUpdate", note))
 }
 
 /// What makes the stored slices and the status be what was decided.

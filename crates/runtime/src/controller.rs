@@ -57,6 +57,13 @@ impl<F> Default for Plan<F> {
 }
 
 impl<F> Plan<F> {
+    /// The same plan, with something that is written before.
+    #[must_use]
+    pub fn after(mut self, writes: Vec<Write<F>>) -> Self {
+        self.writes.splice(..0, writes);
+        self
+    }
+
     /// The same plan, with something to say when all is written.
     #[must_use]
     pub fn saying(mut self, events: impl IntoIterator<Item = Event>) -> Self {

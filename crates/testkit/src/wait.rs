@@ -34,6 +34,24 @@ where
     found.await.unwrap_or_else(|_| panic!("waited for {name} in vain: {what}. The last that was seen is {last}"))
 }
 
+/// Waits until an object is there that the field selector selects.
+pub async fn some<K>(api: &Api<K>, fields: &str) -> K
+where
+    K: Resource + Clone + Debug + DeserializeOwned + Send + 'static,
+{
+    let watch = watcher(api.clone(), watcher::Config::default().fields(fields));
+    let found = timeout(PATIENCE, async {
+        let mut objects = watch.default_backoff().applied_objects().boxed();
+        loop {
+            // A watch that breaks is begun again.
+            if let Ok(object) = objects.next().await.expect("a watch has no end") {
+                return object;
+            }
+        }
+    });
+    found.await.unwrap_or_else(|_| panic!("waited in vain for an object with {fields}"))
+}
+
 /// Waits until no object of that name is there.
 pub async fn gone<K>(api: &Api<K>, name: &str)
 where

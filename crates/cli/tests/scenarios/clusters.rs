@@ -24,6 +24,7 @@ use k8s_openapi::{
         certificates::v1::CertificateSigningRequest,
         coordination::v1::Lease,
         core::v1::Namespace,
+        events::v1::Event,
         rbac::v1::{ClusterRole, ClusterRoleBinding, RoleBinding},
     },
     apimachinery::pkg::apis::meta::v1::Condition,
@@ -90,6 +91,13 @@ async fn until(world: &World, cluster: &str, what: &str, holds: impl Fn(&Managed
 async fn until_accepted(world: &World, cluster: &str) -> ManagedCluster {
     until(world, cluster, "it is let in", |cluster| says(cluster, HUB_ACCEPTED, "True", "HubClusterAdminAccepted"))
         .await
+}
+
+/// Waits until the hub has told of something that happened to a cluster. It does so after it has written it.
+async fn until_told(world: &World, cluster: &ManagedCluster, reason: &str) {
+    let events = Api::<Event>::namespaced(world.client(), "default");
+    let regarding = format!("regarding.uid={},reason={reason}", cluster.uid().unwrap_or_default());
+    wait::some(&events, &regarding).await;
 }
 
 fn is_forbidden<T: std::fmt::Debug>(result: Result<T, kube::Error>) -> bool {
@@ -167,6 +175,7 @@ async fn a_silent_cluster_is_unreachable_until_its_agent_is_back(world: World) {
     clock.advance(Duration::from_secs(1));
     let silent = until(&world, "one", "it is tainted", |one| taint(one, UNREACHABLE_TAINT).is_some()).await;
     assert!(says(&silent, CLUSTER_AVAILABLE, "Unknown", "ManagedClusterLeaseUpdateStopped"), "{silent:?}");
+    until_told(&world, &silent, "AvailableUnknown").await;
     let added = taint(&silent, UNREACHABLE_TAINT).and_then(|taint| taint.time_added.clone()).expect("it has a time");
     assert_eq!(added.0.as_second(), clock.clock().now().as_second());
 

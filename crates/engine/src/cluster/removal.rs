@@ -14,10 +14,10 @@ use k8s_openapi::{
 use kube::ResourceExt;
 
 use super::{available, conditions};
-use crate::condition::{self, Holds, Says};
-
-/// How many names a sentence lists.
-const NAMES: usize = 3;
+use crate::{
+    condition::{self, Holds, Says},
+    words::enumerate,
+};
 
 /// How to go on when nobody answers.
 const FORCE_HINT: &str = "; the cluster's agent, which has to do that, is not available: annotate the cluster with \
@@ -121,13 +121,11 @@ pub fn conditions_of(cluster: &ManagedCluster, remains: &Remains<'_>, now: Times
 
 /// So many of something, and the first of their names.
 fn count(objects: &[&ObjectMeta], what: &str) -> String {
-    let number = objects.len();
-    let plural = if number == 1 { "" } else { "s" };
-    let names: Vec<_> = objects.iter().filter_map(|object| object.name.as_deref()).take(NAMES).collect();
-    match (number, number > NAMES) {
-        (0, _) => format!("no {what}s"),
-        (_, true) => format!("{number} {what}{plural} ({}, …)", names.join(", ")),
-        (_, false) => format!("{number} {what}{plural} ({})", names.join(", ")),
+    let names: Vec<_> = objects.iter().filter_map(|object| object.name.as_deref()).collect();
+    match names.len() {
+        0 => format!("no {what}s"),
+        1 => format!("1 {what} ({})", enumerate(&names)),
+        number => format!("{number} {what}s ({})", enumerate(&names)),
     }
 }
 

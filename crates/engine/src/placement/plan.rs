@@ -4,11 +4,12 @@
 //! therefore written to the new one before it is taken out of the old one. Where slices exchange clusters, one of them
 //! lists its old and its new clusters for a moment, and is then longer than slices are.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use drover_api::cluster::ClusterDecision;
 
 use super::Slice;
+use crate::words::enumerate;
 
 /// One write of a decision.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,6 +43,27 @@ pub fn changes(current: &[Slice], wanted: &[Slice]) -> Vec<Write> {
         }
     }
     writes
+}
+
+/// Who comes and who leaves, in one sentence; nothing if nobody does.
+#[must_use]
+pub fn summary(current: &[Slice], wanted: &[Slice]) -> Option<String> {
+    let clusters = |slices: &'_ [Slice]| -> BTreeSet<String> {
+        slices.iter().flat_map(Slice::clusters).map(str::to_owned).collect()
+    };
+    let (before, after) = (clusters(current), clusters(wanted));
+    let came: Vec<_> = after.difference(&before).map(String::as_str).collect();
+    let left: Vec<_> = before.difference(&after).map(String::as_str).collect();
+    if came.is_empty() && left.is_empty() {
+        return None;
+    }
+    let total = after.len();
+    let said: Vec<_> = [("came", came), ("left", left)]
+        .into_iter()
+        .filter(|(_, who)| !who.is_empty())
+        .map(|(what, who)| format!("{} {what} ({})", who.len(), enumerate(&who)))
+        .collect();
+    Some(format!("{}; {total} selected now", said.join(", ")))
 }
 
 struct State<'a> {
@@ -110,5 +132,27 @@ impl<'a> State<'a> {
         let there: HashSet<&str> = self.stored.get(name)?.clusters().collect();
         let wanted = self.wanted.get(name)?.decisions.iter();
         Some(wanted.filter(|decision| !there.contains(decision.cluster_name.as_str())).cloned().collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::Group, *};
+
+    fn slice(clusters: &[&str]) -> Slice {
+        let decisions = clusters.iter().map(|cluster| ClusterDecision {
+            cluster_name: (*cluster).into(),
+            reason: String::new(),
+            score: None,
+        });
+        Slice { name: "slice".to_owned(), group: Group::default(), decisions: decisions.collect() }
+    }
+
+    #[test]
+    fn a_summary_tells_who_comes_and_who_leaves() {
+        let (before, after) = ([slice(&["a", "b"])], [slice(&["b", "c", "d", "e", "f"])]);
+        assert_eq!(summary(&before, &before), None);
+        assert_eq!(summary(&before, &after).as_deref(), Some("4 came (c, d, e, …), 1 left (a); 5 selected now"));
+        assert_eq!(summary(&before, &[]).as_deref(), Some("2 left (a, b); 0 selected now"));
     }
 }

@@ -20,16 +20,14 @@ use crate::fleet::Fleet;
 pub(super) fn plan(fleet: &Fleet, name: &ClusterName, cluster: &ManagedCluster, now: Timestamp) -> Plan<Fleet> {
     let Some(released) = released(cluster) else { return Plan::default() };
     let remains = remains_of(fleet, name);
-    let mut writes: Vec<_> = match removal::next(cluster, &remains) {
+    let writes: Vec<_> = match removal::next(cluster, &remains) {
         Step::Remove { what, turn } => turn.iter().filter_map(|removal| write(fleet, name, what, removal)).collect(),
         Step::EndAccess => end_access(fleet, name),
     };
     if remains == Remains::default() && writes.is_empty() {
         return Write::update(cluster, &released).into_iter().collect();
     }
-    let (status, wake) = with_status(fleet, name, cluster, removal::conditions_of(cluster, &remains, now), now);
-    writes.extend(status);
-    Plan { writes, wake, ..Plan::default() }
+    with_status(fleet, name, cluster, removal::conditions_of(cluster, &remains, now), now).after(writes)
 }
 
 /// The cluster without the finalizers that hold it for this; nothing if there are none.
