@@ -8,4 +8,4 @@ mod conditions;
 pub(crate) mod identity;
 
 pub use addon_manager::AddOnManager;
-pub use agent::{Agent, Applicant};
+pub use agent::{Agent, Applicant, ask};

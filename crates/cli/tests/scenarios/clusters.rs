@@ -16,7 +16,7 @@ use drover_runtime::clock::{Clock, ManualClock, after};
 use drover_testkit::{
     World,
     objects::{self, Described as _},
-    play::{Agent, Applicant},
+    play::{Agent, Applicant, ask},
     wait,
 };
 use k8s_openapi::{
@@ -41,6 +41,7 @@ use crate::running::{as_hub, condition, create, options, start, start_at};
 drover_testkit::scenarios! {
     Own {
         a_cluster_is_let_in_when_it_is_accepted,
+        certificates_are_for_those_whose_they_are,
         a_cluster_that_is_no_longer_accepted_sees_that_and_nothing_else,
         a_silent_cluster_is_unreachable_until_its_agent_is_back,
         a_lease_from_the_future_keeps_no_cluster_alive,
@@ -129,6 +130,40 @@ async fn a_cluster_is_let_in_when_it_is_accepted(world: World) {
     })
     .await;
     hub.stop().await;
+}
+
+async fn certificates_are_for_those_whose_they_are(world: World) {
+    let hub = start(as_hub(&world).await, None).await;
+    let one = Agent::join(&world, "c1").await;
+    let ten = Agent::join(&world, "c10").await;
+    let requests = Api::<CertificateSigningRequest>::all(world.client());
+
+    let renewal = ask(&world, one.client(), "c1").await;
+    wait::until(&requests, &renewal, "it is signed", |request| {
+        request.status.as_ref().is_some_and(|status| status.certificate.is_some())
+    })
+    .await;
+    for (somebody, cluster) in [(&ten, "c1"), (&one, "c10")] {
+        let foreign = ask(&world, somebody.client(), cluster).await;
+        let denied = wait::until(&requests, &foreign, "it is denied", |request| decision(request).is_some()).await;
+        let (type_, message) = decision(&denied).expect("it was waited for");
+        assert!(type_ == "Denied" && message.contains("asks for the certificate of another agent"), "{message}");
+    }
+
+    // Whoever brings clusters in does not get the certificate of one that is well; a person can decide otherwise.
+    let newcomer = world.certified("newcomer", &["system:bootstrappers:managedcluster"]).await;
+    let taken = ask(&world, newcomer, "c1").await;
+    let last = ask(&world, one.client(), "c1").await;
+    wait::until(&requests, &last, "the hub has come so far", |request| decision(request).is_some()).await;
+    assert_eq!(decision(&requests.get(&taken).await.expect("the request is there")), None);
+    world.kubectl(["certificate", "approve", &taken]).await.success();
+    hub.stop().await;
+}
+
+/// Whether a request was approved or denied, and why.
+fn decision(request: &CertificateSigningRequest) -> Option<(String, String)> {
+    let condition = request.status.as_ref()?.conditions.as_ref()?.first()?;
+    Some((condition.type_.clone(), condition.message.clone().unwrap_or_default()))
 }
 
 async fn a_cluster_that_is_no_longer_accepted_sees_that_and_nothing_else(world: World) {

@@ -50,11 +50,7 @@ impl Applicant {
         object.spec.hub_accepts_client = false;
         let clusters = Api::<ManagedCluster>::all(bootstrap.clone());
         clusters.create(&PostParams::default(), &object).await.expect("a cluster asks to be let in");
-        let group = format!("system:open-cluster-management:{cluster}");
-        let groups = [group.as_str(), "system:open-cluster-management:managed-clusters"];
-        let name = world.unique(cluster);
-        let asked = Asked::new(bootstrap, &name, Some(cluster), &format!("{group}:agent"), &groups).await;
-        Self { cluster: cluster.to_owned(), asked }
+        Self { cluster: cluster.to_owned(), asked: ask_for_agent(world, bootstrap, cluster).await }
     }
 
     /// The name of the cluster's signing request.
@@ -166,6 +162,17 @@ impl Agent {
             }
         }
     }
+}
+
+/// Asks for the certificate of a cluster's agent in somebody's name, and returns the name of the request.
+pub async fn ask(world: &World, somebody: Client, cluster: &str) -> String {
+    ask_for_agent(world, somebody, cluster).await.name().to_owned()
+}
+
+async fn ask_for_agent(world: &World, somebody: Client, cluster: &str) -> Asked {
+    let group = format!("system:open-cluster-management:{cluster}");
+    let groups = [group.as_str(), "system:open-cluster-management:managed-clusters"];
+    Asked::new(somebody, &world.unique(cluster), Some(cluster), &format!("{group}:agent"), &groups).await
 }
 
 /// Waits until somebody may do something, to one object or in one namespace.
