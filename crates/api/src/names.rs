@@ -27,6 +27,10 @@ pub const CLUSTER_DELETING: &str = "Deleting";
 pub const SKIP_CLOCK_SYNC_ANNOTATION: &str = "registration.open-cluster-management.io/skip-clock-sync-check";
 /// The annotation of a cluster whose deletion does not wait for its agent.
 pub const FORCE_DELETE_ANNOTATION: &str = "drover.dev/force-delete";
+/// The annotation that the hub puts on a cluster that has joined: whoever may bring clusters in gets no certificate for it any more.
+pub const JOINED_ANNOTATION: &str = "drover.dev/joined";
+/// The annotation of a cluster that has joined and is to be let in once more, with new credentials.
+pub const REJOIN_ANNOTATION: &str = "drover.dev/rejoin";
 /// The annotation of an add-on or work that says in which turn it is removed with its cluster: 0, which goes first, to 100.
 pub const CLEANUP_PRIORITY_ANNOTATION: &str = "open-cluster-management.io/cleanup-priority";
 /// The taint of a cluster that has not been heard of, or not for a while.

@@ -9,10 +9,10 @@ mod removal;
 mod signing_request;
 
 use drover_api::{
-    cluster::{ManagedCluster, ManagedClusterStatus},
+    cluster::ManagedCluster,
     names::{
-        CLUSTER_AVAILABLE, CLUSTER_CLOCK_SYNCED, CLUSTER_DELETING, CLUSTER_FINALIZER, CLUSTER_LEASE,
-        CLUSTER_NAME_LABEL, CLUSTER_SET_LABEL, HUB_ACCEPTED, WORK_BINDING_FINALIZER,
+        CLUSTER_AVAILABLE, CLUSTER_CLOCK_SYNCED, CLUSTER_DELETING, CLUSTER_FINALIZER, CLUSTER_JOINED, CLUSTER_LEASE,
+        CLUSTER_NAME_LABEL, CLUSTER_SET_LABEL, HUB_ACCEPTED, JOINED_ANNOTATION, WORK_BINDING_FINALIZER,
     },
     reference::ClusterName,
 };
@@ -23,6 +23,7 @@ use drover_engine::{
         availability, available, conditions, taints,
     },
     cluster_set::DEFAULT_SET,
+    condition::{self, Holds},
 };
 use drover_runtime::{
     controller::{Plan, Reconciler},
@@ -42,7 +43,7 @@ use k8s_openapi::{
 use kube::ResourceExt;
 
 pub(crate) use self::{
-    belongings::{Belongings, labelled, leases, trim_remains, trim_request},
+    belongings::{Belongings, is_for_agents, leases, requests, trim_remains, trim_request},
     signing_request::SigningRequests,
 };
 use crate::fleet::Fleet;
@@ -69,19 +70,31 @@ impl Reconciler<Fleet> for Clusters {
 /// What has to be written for a cluster that is to stay.
 fn keep(fleet: &Fleet, name: &ClusterName, cluster: &ManagedCluster, now: Timestamp) -> Plan<Fleet> {
     let namespace = fleet.belongings.namespaces.get(&ObjectKey::cluster_wide(name.as_str())).map(|found| &**found);
-    let acceptance = acceptance::judge(cluster, namespace);
-    let marks = Write::update(cluster, &marked(cluster, &acceptance, now));
+    let acceptance = acceptance::judge(cluster, namespace, fleet.belongings.access(name));
+    let said = with_status(fleet, name, cluster, acceptance::conditions_of(cluster, &acceptance, now), now);
+    let marks = Write::update(cluster, &marked(cluster, &acceptance, said.available, now));
     let belongings = match &acceptance {
         Acceptance::Accepted => let_in(fleet, name, cluster, namespace, now),
-        Acceptance::Denied => shut_out(fleet, name),
         Acceptance::Hindered(Hindrance::NamespaceTerminating(_)) => finish_namespace(fleet, name).into_iter().collect(),
-        Acceptance::Hindered(_) | Acceptance::Awaited => Vec::new(),
+        Acceptance::Denied | Acceptance::Hindered(_) => shut_out(fleet, name),
+        Acceptance::Awaited => Vec::new(),
     };
-    // The finalizer goes first. What the hub says of the cluster follows in a second step if the cluster itself is written.
-    let is_marked = marks.is_none();
-    let said = with_status(fleet, name, cluster, acceptance::conditions_of(cluster, &acceptance, now), now);
-    let writes = marks.into_iter().chain(belongings).collect();
-    if is_marked { said.after(writes) } else { Plan { writes, wake: said.wake, ..Plan::default() } }
+    // A cluster can not be written twice in one step. Its finalizer goes before all else; otherwise what is said goes before what
+    // follows from it, such as taints.
+    let is_held = acceptance != Acceptance::Accepted || has_finalizer(cluster);
+    match marks {
+        Some(marks) if !is_held || said.plan.writes.is_empty() => {
+            let writes = std::iter::once(marks).chain(belongings).collect();
+            Plan { writes, wake: said.plan.wake, ..Plan::default() }
+        }
+        _ => said.plan.after(belongings),
+    }
+}
+
+/// What the hub says of a cluster.
+struct Said {
+    available: Holds,
+    plan: Plan<Fleet>,
 }
 
 /// Makes these the conditions of a cluster, with what its lease says, and tells what is new.
@@ -91,13 +104,27 @@ fn with_status(
     cluster: &ManagedCluster,
     conditions: Vec<Condition>,
     now: Timestamp,
-) -> Plan<Fleet> {
+) -> Said {
     let mut wanted = cluster.clone();
-    wanted.status = Some(ManagedClusterStatus { conditions, ..cluster.status.clone().unwrap_or_default() });
-    let judgement = availability::judge(&wanted, fleet.belongings.heartbeat(name), now);
-    wanted.status.get_or_insert_default().conditions = judgement.conditions;
+    wanted.set_conditions(conditions);
+    let judgement = availability::judge(&wanted, fleet.belongings.signs(name), now);
+    wanted.set_conditions(judgement.conditions);
     let writes = Write::status(cluster, &wanted).into_iter().collect();
-    Plan { writes, wake: judgement.look_again, ..Plan::default() }.saying(news(cluster, &wanted))
+    let plan = Plan { writes, wake: judgement.look_again, ..Plan::default() }.saying(news(cluster, &wanted));
+    Said { available: available(&wanted), plan }
+}
+
+trait WithConditions {
+    fn set_conditions(&mut self, conditions: Vec<Condition>);
+}
+
+impl WithConditions for ManagedCluster {
+    /// A cluster of which there is nothing to say has no status.
+    fn set_conditions(&mut self, conditions: Vec<Condition>) {
+        if self.status.is_some() || !conditions.is_empty() {
+            self.status.get_or_insert_default().conditions = conditions;
+        }
+    }
 }
 
 /// What is new in the conditions that the hub writes.
@@ -126,19 +153,25 @@ fn event(cluster: &ManagedCluster, condition: &Condition) -> Option<Event> {
     }
 }
 
-/// The cluster with what the hub marks it with: a set, taints, and a finalizer before it gets anything.
-fn marked(cluster: &ManagedCluster, acceptance: &Acceptance, now: Timestamp) -> ManagedCluster {
+/// The cluster with what the hub marks it with: a set, taints, that it has joined, and a finalizer before it gets anything.
+fn marked(cluster: &ManagedCluster, acceptance: &Acceptance, available: Holds, now: Timestamp) -> ManagedCluster {
     let mut marked = cluster.clone();
-    marked.spec.taints = taints::wanted(&cluster.spec.taints, available(cluster), now);
+    marked.spec.taints = taints::wanted(&cluster.spec.taints, available, now);
     let set = marked.labels_mut().entry(CLUSTER_SET_LABEL.to_owned()).or_default();
     if set.is_empty() {
         DEFAULT_SET.clone_into(set);
     }
-    let finalizers = marked.finalizers_mut();
-    if *acceptance == Acceptance::Accepted && !finalizers.iter().any(|finalizer| finalizer == CLUSTER_FINALIZER) {
-        finalizers.push(CLUSTER_FINALIZER.to_owned());
+    if condition::holds(conditions(cluster), CLUSTER_JOINED) == Some(Holds::Yes) {
+        marked.annotations_mut().entry(JOINED_ANNOTATION.to_owned()).or_insert_with(|| "true".to_owned());
+    }
+    if *acceptance == Acceptance::Accepted && !has_finalizer(cluster) {
+        marked.finalizers_mut().push(CLUSTER_FINALIZER.to_owned());
     }
     marked
+}
+
+fn has_finalizer(cluster: &ManagedCluster) -> bool {
+    cluster.finalizers().iter().any(|finalizer| finalizer == CLUSTER_FINALIZER)
 }
 
 fn namespace_of(name: &ClusterName) -> Namespace {
@@ -159,14 +192,7 @@ fn let_in(
     let mut writes: Vec<_> = Write::ensure(namespace, namespace_of(name)).into_iter().collect();
     writes.extend(own_role(fleet, name, Extent::Full));
     for part in Part::ALL {
-        let wanted = access::binding(name, part);
-        writes.extend(match belongings.binding(name, part) {
-            // A binding can not be given another role, and one that is on its way out does not come back.
-            Some(stored) if stored.metadata.deletion_timestamp.is_some() || stored.role_ref != wanted.role_ref => {
-                end_binding(stored)
-            }
-            stored => Write::ensure(stored, wanted),
-        });
+        writes.extend(bind(belongings.binding(name, part), access::binding(name, part)));
     }
     if !belongings.leases.has(&ObjectKey::namespaced(name.as_str(), CLUSTER_LEASE)) {
         writes.push(Write::create(lease_of(name, cluster, now)));
@@ -174,10 +200,27 @@ fn let_in(
     writes
 }
 
-/// Takes from a cluster's agent everything but a look at whether it is accepted again.
+/// Gives agents their place in a namespace.
+fn bind(stored: Option<&RoleBinding>, mut wanted: RoleBinding) -> Option<Write<Fleet>> {
+    let Some(stored) = stored else { return Some(Write::create(wanted)) };
+    // A binding can not be given another role, and one that is on its way out does not come back.
+    if stored.metadata.deletion_timestamp.is_some() || stored.role_ref != wanted.role_ref {
+        return end_binding(stored);
+    }
+    let foreign: Vec<_> =
+        stored.finalizers().iter().filter(|finalizer| !wanted.finalizers().contains(finalizer)).cloned().collect();
+    wanted.finalizers_mut().extend(foreign);
+    Write::ensure(Some(stored), wanted)
+}
+
+/// Takes from a cluster's agent everything that it has, but for a look at whether it is accepted again.
 fn shut_out(fleet: &Fleet, name: &ClusterName) -> Vec<Write<Fleet>> {
     let bindings = Part::ALL.into_iter().filter_map(|part| fleet.belongings.binding(name, part));
-    own_role(fleet, name, Extent::Look).into_iter().chain(bindings.filter_map(end_binding)).collect()
+    let mut writes: Vec<_> = bindings.filter_map(end_binding).collect();
+    if fleet.belongings.role(name).is_some() {
+        writes.extend(own_role(fleet, name, Extent::Look));
+    }
+    writes
 }
 
 fn own_role(fleet: &Fleet, name: &ClusterName, extent: Extent) -> Vec<Write<Fleet>> {

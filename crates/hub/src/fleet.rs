@@ -1,6 +1,7 @@
 //! What the hub knows of the fleet, and whom a change concerns.
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
@@ -12,13 +13,17 @@ use drover_api::{
     names::PLACEMENT_LABEL,
     reference::ClusterName,
 };
-use drover_engine::placement::{Misconfigured, sets::Membership};
+use drover_engine::{
+    cluster::taints,
+    placement::{Misconfigured, sets::Membership},
+};
 use drover_runtime::{
     clock::Clock,
     fleet::Tracks,
     queue::Queue,
     store::{Change, ObjectKey, Store},
 };
+use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
 
 use crate::{cluster::Belongings, placement::Judging};
@@ -43,6 +48,8 @@ pub(crate) struct Fleet {
     pub(crate) selections: BTreeMap<ClusterName, BTreeMap<ObjectKey, usize>>,
     /// What belongs to clusters.
     pub(crate) belongings: Belongings,
+    /// Whether this hub is who says by taints whether clusters are there.
+    pub(crate) marks_clusters: bool,
     pub(crate) queues: Queues,
     pub(crate) clock: Clock,
 }
@@ -118,6 +125,7 @@ impl Fleet {
             judging: BTreeMap::new(),
             selections: BTreeMap::new(),
             belongings: Belongings::default(),
+            marks_clusters: false,
             queues,
             clock,
         }
@@ -125,6 +133,11 @@ impl Fleet {
 
     pub(crate) fn cluster(&self, name: &ClusterName) -> Option<&Arc<ManagedCluster>> {
         self.clusters.get(&ObjectKey::cluster_wide(name.as_str()))
+    }
+
+    /// A cluster with the taints that it is about to have, if this hub is who marks clusters.
+    pub(crate) fn foreseen<'a>(&self, cluster: &'a ManagedCluster, now: Timestamp) -> Cow<'a, ManagedCluster> {
+        if self.marks_clusters { taints::foreseen(cluster, now) } else { Cow::Borrowed(cluster) }
     }
 
     /// The placement that a decision belongs to.

@@ -49,7 +49,7 @@ use tracing::info;
 
 pub use crate::controllers::{Area, Controllers, NotControllers};
 use crate::{
-    cluster::{Clusters, SigningRequests, labelled, leases, trim_remains, trim_request},
+    cluster::{Clusters, SigningRequests, is_for_agents, leases, requests, trim_remains, trim_request},
     cluster_set::{ClusterSets, SetBindings},
     debug::Debugger,
     fleet::{Fleet, Queues},
@@ -141,7 +141,9 @@ impl Hub {
         let metrics = Metrics::new();
         let freshness = Freshness::default();
         let queues = Queues::new(&clock);
-        let fleet = Shared::new(Fleet::new(queues.clone(), clock.clone()));
+        let mut fleet = Fleet::new(queues.clone(), clock.clone());
+        fleet.marks_clusters = options.controllers.runs(Area::Cluster);
+        let fleet = Shared::new(fleet);
         let mut foundation = Stage::new();
         let leadership = elect(&client, options, &clock, &metrics, &mut foundation)?;
         Watches { client: &client, fleet: &fleet, freshness: &freshness, metrics: &metrics, stage: &mut foundation }
@@ -240,11 +242,11 @@ impl Watches<'_> {
     /// What belongs to clusters.
     fn belongings(&mut self) {
         self.all::<Namespace>();
-        self.some::<ClusterRole>(labelled());
-        self.some::<ClusterRoleBinding>(labelled());
-        self.some::<RoleBinding>(labelled());
+        self.run::<ClusterRole>(self.informer(watcher::Config::default()).only(is_for_agents));
+        self.run::<ClusterRoleBinding>(self.informer(watcher::Config::default()).only(is_for_agents));
+        self.run::<RoleBinding>(self.informer(watcher::Config::default()).only(is_for_agents));
         self.some::<Lease>(leases());
-        let requests = self.informer(labelled()).trimmed(trim_request);
+        let requests = self.informer(requests()).trimmed(trim_request);
         self.run::<CertificateSigningRequest>(requests);
         let addons = self.informer(watcher::Config::default()).trimmed(trim_remains);
         self.run::<PartialObjectMeta<ManagedClusterAddOn>>(addons);

@@ -177,7 +177,8 @@ impl Evidence for Case<'_> {
         let cluster = self.fleet.cluster(name)?;
         let scores: Scores<'_> = self.fleet.scores.in_namespace(name.as_str()).map(|(_, score)| &**score).collect();
         let selected = self.fleet.selections.get(name).is_some_and(|by| by.contains_key(self.key));
-        Some(self.program.judge(cluster, &scores, selected, self.now))
+        let cluster = self.fleet.foreseen(cluster, self.now);
+        Some(self.program.judge(&cluster, &scores, selected, self.now))
     }
 }
 

@@ -23,6 +23,9 @@ use crate::{
     write::Write,
 };
 
+/// How often in a row somebody else may be faster before that is told: there may be something that is not seen.
+const SUSPICIOUS: u32 = 8;
+
 /// How many keys of one controller are attended to at one time.
 const CONCURRENCY: usize = 16;
 
@@ -184,7 +187,7 @@ impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
         let result = work.catch_unwind().await.unwrap_or(Err(Trouble::Panicked));
         let (outcome, done) = match result {
             Ok(wake) => (Outcome::Ok, Done::Well(wake)),
-            Err(trouble) => match Self::report(&key, &trouble) {
+            Err(trouble) => match self.report(&key, &trouble) {
                 Outcome::Conflict => (Outcome::Conflict, Done::Overtaken),
                 outcome => (outcome, Done::Failed),
             },
@@ -253,7 +256,7 @@ impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
     }
 
     /// Says what went wrong. That somebody else was faster is nothing wrong: the key is decided on again.
-    fn report(key: &R::Key, trouble: &Trouble) -> Outcome {
+    fn report(&self, key: &R::Key, trouble: &Trouble) -> Outcome {
         match trouble {
             Trouble::GateShut | Trouble::Ending => {
                 debug!(controller = R::NAME, %key, %trouble, "left for later");
@@ -264,7 +267,11 @@ impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
                 Outcome::Throttled
             }
             Trouble::Failed { source: Failure::Refused(source), .. } if somebody_was_faster(source) => {
-                debug!(controller = R::NAME, %key, %trouble, "somebody else was faster");
+                if self.queue.failures(key) == SUSPICIOUS {
+                    warn!(controller = R::NAME, %key, %trouble, "somebody else is faster again and again; will go on trying");
+                } else {
+                    debug!(controller = R::NAME, %key, %trouble, "somebody else was faster");
+                }
                 Outcome::Conflict
             }
             Trouble::Failed { .. } => {

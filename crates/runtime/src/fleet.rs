@@ -17,6 +17,9 @@ pub trait Tracks<K>: Send + Sync + 'static {
     /// Takes note of a change that is in the store already: brings what is derived from it up to date, and marks the
     /// keys that depend on it.
     fn changed(&mut self, change: &Change<K>);
+
+    /// Takes note that until now the objects of the kind may have changed unseen.
+    fn was_blind(&mut self) {}
 }
 
 /// The fleet, shared by everybody who reads it and by the informers and writers who change it.
@@ -81,6 +84,15 @@ impl<F> Shared<F> {
         F: Tracks<K>,
     {
         self.change(|fleet| Tracks::<K>::store(fleet).end_list());
+        self.was_blind::<K>();
+    }
+
+    /// Until now the objects of a kind may have changed unseen.
+    pub fn was_blind<K: Resource>(&self)
+    where
+        F: Tracks<K>,
+    {
+        Tracks::<K>::was_blind(&mut *self.0.write().unwrap_or_else(PoisonError::into_inner));
     }
 
     fn change<K, C: IntoIterator<Item = Change<K>>>(&self, change: impl FnOnce(&mut F) -> C)

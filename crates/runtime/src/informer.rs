@@ -85,6 +85,7 @@ pub struct Informer<K> {
     api: Api<Guarded<K>>,
     config: watcher::Config,
     trim: fn(&mut K),
+    is_meant: fn(&K) -> bool,
     freshness: Freshness,
     index: usize,
     metrics: Metrics,
@@ -100,7 +101,21 @@ where
         let index = freshness.join(&K::kind(&()));
         // Who owns which field is of no interest here, and is half of what an object weighs.
         let trim = |object: &mut K| object.managed_fields_mut().clear();
-        Self { api: Api::all(client), config, trim, freshness: freshness.clone(), index, metrics: metrics.clone() }
+        Self {
+            api: Api::all(client),
+            config,
+            trim,
+            is_meant: |_| true,
+            freshness: freshness.clone(),
+            index,
+            metrics: metrics.clone(),
+        }
+    }
+
+    /// The informer, keeping only objects that are meant, where the server can not select them.
+    #[must_use]
+    pub fn only(self, is_meant: fn(&K) -> bool) -> Self {
+        Self { is_meant, ..self }
     }
 
     /// The informer, keeping of each object only what `trim` leaves.
@@ -133,6 +148,7 @@ where
                     self.freshness.reached.send_modify(|reached| reached[self.index].list = Some(list));
                 }
                 Err(error) => {
+                    fleet.was_blind::<K>();
                     self.metrics.watch_restarted(&K::kind(&()));
                     warn!(kind = %K::kind(&()), %error, "the watch broke and is begun again");
                 }
@@ -144,6 +160,7 @@ where
     /// unreadable does not mean that it is gone, and must not stop the watch of all the others.
     fn apply<F: Tracks<K>>(&self, fleet: &Shared<F>, object: Guarded<K>) {
         match object.0.0 {
+            Ok(object) if !(self.is_meant)(&object) => {}
             Ok(mut object) => {
                 (self.trim)(&mut object);
                 fleet.apply(object);

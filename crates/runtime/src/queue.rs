@@ -103,6 +103,12 @@ impl<T: Ord + Clone> Queue<T> {
         }
     }
 
+    /// How often a key has not been attended to in a row.
+    #[must_use]
+    pub fn failures(&self, key: &T) -> u32 {
+        self.state().failures.get(key).copied().unwrap_or_default()
+    }
+
     /// Gives a key back that was taken.
     pub fn done(&self, key: &T, done: Done) {
         let now = self.clock.now();
@@ -150,7 +156,7 @@ impl<T: Ord + Clone> State<T> {
             Done::Failed | Done::Overtaken => Some(after(now, self.rest(key))),
         };
         self.set_wake(key, wake);
-        // A key that rests after a failure is not hurried by a mark: what failed would fail again.
+        // What marked a key while it failed is no reason to hurry it; what marks it later is, because something has changed.
         if self.again.remove(key) && done != Done::Failed {
             self.mark(key.clone());
         }

@@ -141,9 +141,16 @@ impl<K: Resource> Store<K> {
     /// Takes note of an object as it is now, unless something later is known already.
     pub fn apply(&mut self, object: K) -> Option<Change<K>> {
         let key = ObjectKey::of(&object);
-        self.unseen.remove(&key);
+        let is_listed = self.unseen.remove(&key);
         self.unreadable.remove(&key);
-        let is_known = |known: &Arc<K>| !is_later(object.meta(), known.meta());
+        let is_known = |known: &Arc<K>| {
+            if is_listed {
+                // A list is newer than what was known when it was asked for, even if the server was set back and counts anew.
+                known.meta().resource_version == object.meta().resource_version
+            } else {
+                !is_later(object.meta(), known.meta())
+            }
+        };
         if self.objects.get(&key).is_some_and(is_known) || self.graves.hold(&key, object.meta()) {
             return None;
         }
@@ -172,6 +179,7 @@ impl<K: Resource> Store<K> {
     /// All objects are about to be listed anew.
     pub fn begin_list(&mut self) {
         self.unseen = self.objects.keys().chain(&self.unreadable).cloned().collect();
+        self.graves = Graves::default();
     }
 
     /// All objects have been listed: what nobody has seen since is gone.
@@ -255,6 +263,18 @@ mod tests {
         store.apply(map("written", 9));
         assert!(store.end_list().is_empty());
         assert_eq!(versions(&store), ["written@9"]);
+    }
+
+    #[test]
+    fn a_server_that_was_set_back_is_believed_when_it_is_listed() {
+        let mut store = Store::default();
+        store.apply(map("a", 9));
+        store.apply(map("b", 9));
+        store.begin_list();
+        store.apply(map("b", 10));
+        assert!(store.apply(map("a", 3)).is_some());
+        assert!(store.apply(map("b", 4)).is_none(), "this was written since");
+        assert_eq!(versions(&store), ["a@3", "b@10"]);
     }
 
     #[test]

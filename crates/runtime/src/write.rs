@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use futures_util::future::BoxFuture;
 use kube::{
-    Api, Client, Resource,
+    Api, Client, Resource, ResourceExt,
     api::{DeleteParams, ObjectMeta, Patch, PatchParams, PostParams, Preconditions},
     core::{ClusterResourceScope, NamespaceResourceScope},
 };
@@ -84,7 +84,7 @@ impl<F: Send + Sync + 'static> Write<F> {
         F: Tracks<K>,
     {
         let object = Arc::new(object);
-        Self::new(Verb::Create, ObjectKey::of(&*object), move |api, manager| {
+        Self::new(Verb::Create, ObjectKey::of(&*object), None, move |api, manager| {
             let object = Arc::clone(&object);
             Box::pin(async move {
                 let params = PostParams { field_manager: Some(manager.to_owned()), ..PostParams::default() };
@@ -93,7 +93,8 @@ impl<F: Send + Sync + 'static> Write<F> {
         })
     }
 
-    /// Makes an object be there with everything that `wanted` says of it; nothing if it is. What `wanted` does not say stays.
+    /// Makes an object be there with everything that `wanted` says of it; nothing if it is. Fields that `wanted` does not have stay;
+    /// a list is as `wanted` has it.
     pub fn ensure<K: Kind>(stored: Option<&K>, wanted: K) -> Option<Self>
     where
         F: Tracks<K>,
@@ -133,7 +134,7 @@ impl<F: Send + Sync + 'static> Write<F> {
         F: Tracks<K>,
     {
         let (name, patch) = (stored.meta().name.clone()?, Arc::new(patch));
-        Some(Self::new(Verb::Patch, ObjectKey::of(stored), move |api: Api<K>, manager| {
+        Some(Self::new(Verb::Patch, ObjectKey::of(stored), Some(last_seen(stored)), move |api: Api<K>, manager| {
             let params = PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() };
             let (name, patch) = (name.clone(), Arc::clone(&patch));
             Box::pin(async move {
@@ -151,19 +152,23 @@ impl<F: Send + Sync + 'static> Write<F> {
     where
         F: Tracks<K>,
     {
-        let ObjectMeta { name, uid, resource_version, .. } = stored.meta().clone();
-        let preconditions = Preconditions { uid, resource_version };
-        Self::new(Verb::Delete, ObjectKey::of(stored), move |api, _| {
-            let name = name.clone().unwrap_or_default();
-            let params = DeleteParams::default().preconditions(preconditions.clone());
-            // What is left of an object that waits for its finalizers comes by the watch.
-            Box::pin(async move { api.delete(&name, &params).await.map(|_| None) })
+        let last = last_seen(stored);
+        Self::new(Verb::Delete, ObjectKey::of(stored), Some(last.clone()), move |api: Api<K>, _| {
+            let ObjectMeta { name, uid, resource_version, .. } = last.clone();
+            let params = DeleteParams::default().preconditions(Preconditions { uid, resource_version });
+            Box::pin(async move {
+                let left = api.delete(&name.unwrap_or_default(), &params).await?.left();
+                // What waits for its finalizers is still there.
+                Ok(left.filter(|object| !object.finalizers().is_empty()))
+            })
         })
     }
 
+    /// A write whose answer is the object as it is then, or nothing if it is gone. `last` is what was known of it before.
     fn new<K: Kind>(
         verb: Verb,
         key: ObjectKey,
+        last: Option<ObjectMeta>,
         call: impl Fn(Api<K>, &'static str) -> BoxFuture<'static, Result<Option<K>, kube::Error>> + Send + Sync + 'static,
     ) -> Self
     where
@@ -172,8 +177,15 @@ impl<F: Send + Sync + 'static> Write<F> {
         let namespace = Arc::clone(&key.namespace);
         let send = move |client, fleet: Shared<F>, manager| -> BoxFuture<'static, Result<(), kube::Error>> {
             let answer = call(<K::Scope as Place<K>>::api(client, &namespace), manager);
+            let last = last.clone();
             Box::pin(async move {
-                if let Some(mut object) = answer.await? {
+                let answer = answer.await;
+                match (&answer, last) {
+                    (Ok(None), Some(last)) => fleet.delete::<K>(&last),
+                    (Err(kube::Error::Api(status)), Some(last)) if status.is_not_found() => fleet.delete::<K>(&last),
+                    _ => {}
+                }
+                if let Some(mut object) = answer? {
                     object.meta_mut().managed_fields = None;
                     fleet.apply(object);
                 }
@@ -195,6 +207,12 @@ impl<F: Send + Sync + 'static> Write<F> {
         metrics.wrote(&self.kind, self.verb);
         Ok(())
     }
+}
+
+/// What has to be known of an object to tell that it is gone.
+fn last_seen<K: Kind>(stored: &K) -> ObjectMeta {
+    let ObjectMeta { name, namespace, uid, resource_version, .. } = stored.meta().clone();
+    ObjectMeta { name, namespace, uid, resource_version, ..ObjectMeta::default() }
 }
 
 /// The merge patch that turns one state of an object into another, looking at some of its fields only; nothing if there

@@ -44,6 +44,7 @@ drover_testkit::scenarios! {
         certificates_are_for_those_whose_they_are,
         a_cluster_that_is_no_longer_accepted_sees_that_and_nothing_else,
         a_silent_cluster_is_unreachable_until_its_agent_is_back,
+        an_agent_that_speaks_before_it_renews_is_heard,
         a_lease_from_the_future_keeps_no_cluster_alive,
         a_namespace_of_somebody_else_is_not_given_away,
         what_was_taken_from_an_agent_comes_back,
@@ -92,6 +93,11 @@ async fn until(world: &World, cluster: &str, what: &str, holds: impl Fn(&Managed
 async fn until_accepted(world: &World, cluster: &str) -> ManagedCluster {
     until(world, cluster, "it is let in", |cluster| says(cluster, HUB_ACCEPTED, "True", "HubClusterAdminAccepted"))
         .await
+}
+
+/// A clock for a hub. It is ahead of the server's, so that no cluster is made in its future.
+fn hub_clock() -> ManualClock {
+    ManualClock::at(after(Timestamp::now(), Duration::from_mins(1)))
 }
 
 /// Waits until the hub has told of something that happened to a cluster. It does so after it has written it.
@@ -150,13 +156,16 @@ async fn certificates_are_for_those_whose_they_are(world: World) {
         assert!(type_ == "Denied" && message.contains("asks for the certificate of another agent"), "{message}");
     }
 
-    // Whoever brings clusters in does not get the certificate of one that is well; a person can decide otherwise.
+    // Whoever brings clusters in does not get the certificate of one that has joined, unless somebody wants it to join again.
     let newcomer = world.certified("newcomer", &["system:bootstrappers:managedcluster"]).await;
-    let taken = ask(&world, newcomer, "c1").await;
-    let last = ask(&world, one.client(), "c1").await;
-    wait::until(&requests, &last, "the hub has come so far", |request| decision(request).is_some()).await;
-    assert_eq!(decision(&requests.get(&taken).await.expect("the request is there")), None);
-    world.kubectl(["certificate", "approve", &taken]).await.success();
+    let again = ask(&world, newcomer, "c1").await;
+    until_told(&world, &clusters(&world).get("c1").await.expect("the cluster is there"), "RequestWaits").await;
+    assert_eq!(decision(&requests.get(&again).await.expect("the request is there")), None);
+    change(&clusters(&world), "c1", json!({ "metadata": { "annotations": { "drover.dev/rejoin": "true" } } })).await;
+    wait::until(&requests, &again, "it is approved", |request| {
+        decision(request).is_some_and(|(type_, _)| type_ == "Approved")
+    })
+    .await;
     hub.stop().await;
 }
 
@@ -170,6 +179,12 @@ async fn a_cluster_that_is_no_longer_accepted_sees_that_and_nothing_else(world: 
     let hub = start(as_hub(&world).await, None).await;
     let agent = Agent::join(&world, "one").await;
 
+    // What the agent says of its acceptance makes no difference.
+    let none = json!({ "status": { "conditions": null } });
+    clusters(&world)
+        .patch_status("one", &PatchParams::default(), &Patch::Merge(none))
+        .await
+        .expect("a status is changed");
     accept(&world, "one", false).await;
     until(&world, "one", "it is denied", |one| says(one, HUB_ACCEPTED, "False", "HubClusterAdminDenied")).await;
     for part in ["registration", "work"] {
@@ -189,7 +204,7 @@ async fn a_cluster_that_is_no_longer_accepted_sees_that_and_nothing_else(world: 
 }
 
 async fn a_silent_cluster_is_unreachable_until_its_agent_is_back(world: World) {
-    let clock = ManualClock::at(Timestamp::now());
+    let clock = hub_clock();
     let client = as_hub(&world).await;
     let hub = start_at(client.clone(), None, clock.clock()).await;
     let agent = Agent::join(&world, "one").await;
@@ -229,8 +244,28 @@ async fn a_silent_cluster_is_unreachable_until_its_agent_is_back(world: World) {
     hub.stop().await;
 }
 
+async fn an_agent_that_speaks_before_it_renews_is_heard(world: World) {
+    let clock = hub_clock();
+    let hub = start_at(as_hub(&world).await, None, clock.clock()).await;
+    let agent = Agent::join(&world, "one").await;
+    clock.advance(Duration::from_mins(5));
+    until(&world, "one", "it is unreachable", |one| taint(one, UNREACHABLE_TAINT).is_some()).await;
+
+    // The connection is back. An agent reports at once, and renews its lease when it is time to.
+    agent.report_available().await;
+    let back = until(&world, "one", "it is well", |one| one.spec.taints.is_empty()).await;
+    create(&clusters(&world), objects::cluster("marker")).await;
+    until_accepted(&world, "marker").await;
+    let still = clusters(&world).get("one").await.expect("the cluster is there");
+    assert_eq!(still.metadata.resource_version, back.metadata.resource_version, "the hub does not contradict");
+    // A report does for so long as a renewal, and no longer.
+    clock.advance(Duration::from_mins(5));
+    until(&world, "one", "it is unreachable again", |one| taint(one, UNREACHABLE_TAINT).is_some()).await;
+    hub.stop().await;
+}
+
 async fn a_lease_from_the_future_keeps_no_cluster_alive(world: World) {
-    let clock = ManualClock::at(Timestamp::now());
+    let clock = hub_clock();
     let hub = start_at(as_hub(&world).await, None, clock.clock()).await;
     let agent = Agent::join(&world, "one").await;
     agent.renew_lease_at(after(clock.clock().now(), Duration::from_hours(10))).await;
@@ -286,8 +321,8 @@ async fn what_was_taken_from_an_agent_comes_back(world: World) {
     let name = "open-cluster-management:managedcluster:one";
     let roles = Api::<ClusterRole>::all(world.client());
     let is_whole = |role: &ClusterRole| role.rules.as_ref().is_some_and(|rules| rules.len() == 4);
-    change(&roles, name, json!({ "rules": [] })).await;
-    wait::until(&roles, name, "its rules are back", is_whole).await;
+    change(&roles, name, json!({ "metadata": { "labels": null }, "rules": [] })).await;
+    wait::until(&roles, name, "its rules are back", |role| is_whole(role) && !role.labels().is_empty()).await;
     let first = roles.delete(name, &DeleteParams::default()).await.expect("a role can be deleted");
     let first = first.left().and_then(|role| role.uid());
     wait::until(&roles, name, "it is made again", |role| role.uid() != first && is_whole(role)).await;
@@ -369,7 +404,7 @@ async fn access(world: &World, cluster: &str) -> BTreeSet<String> {
 }
 
 async fn a_dead_cluster_is_removed_by_force(world: World) {
-    let clock = ManualClock::at(Timestamp::now());
+    let clock = hub_clock();
     let hub = start_at(as_hub(&world).await, None, clock.clock()).await;
     Agent::join(&world, "dead").await;
     clock.advance(Duration::from_mins(5));

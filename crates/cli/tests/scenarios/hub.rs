@@ -12,7 +12,7 @@ use drover_api::{
         ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding, ManagedClusterSetBindingSpec,
         ManagedClusterSetSpec, Placement, PlacementDecision, PlacementSpec,
     },
-    names::{CLUSTER_AVAILABLE, CLUSTER_CLOCK_SYNCED, CLUSTER_LEASE, HUB_ACCEPTED, PLACEMENT_LABEL},
+    names::{CLUSTER_AVAILABLE, CLUSTER_LEASE, HUB_ACCEPTED, PLACEMENT_LABEL},
 };
 use drover_runtime::clock::{ManualClock, after};
 use drover_testkit::{World, wait};
@@ -234,7 +234,7 @@ async fn a_restarted_hub_at_rest_writes_nothing(world: World) {
 fn is_at_rest(cluster: &ManagedCluster) -> bool {
     let conditions = cluster.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
     let holds = |type_| condition(conditions, type_).is_some_and(|(status, _)| status == "True");
-    cluster.spec.taints.is_empty() && [HUB_ACCEPTED, CLUSTER_AVAILABLE, CLUSTER_CLOCK_SYNCED].into_iter().all(holds)
+    cluster.spec.taints.is_empty() && [HUB_ACCEPTED, CLUSTER_AVAILABLE].into_iter().all(holds)
 }
 
 /// Every object that the hub writes, with its version.

@@ -10,7 +10,7 @@ use k8s_openapi::{
     jiff::Timestamp,
 };
 
-use super::conditions;
+use super::{access::RESERVED, conditions};
 use crate::condition::{self, Holds, Says};
 
 /// What the hub does about a cluster.
@@ -29,6 +29,9 @@ pub enum Acceptance {
 /// Why a cluster that is accepted gets nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Hindrance {
+    /// Something that all clusters share is called like the cluster.
+    #[error("{0} is what all clusters share is called: register the cluster under another name")]
+    Reserved(String),
     /// A namespace can not be called like the cluster.
     #[error(
         "a cluster has a namespace of its name on the hub, and no namespace can be called {0}: register the cluster \
@@ -49,21 +52,34 @@ pub enum Hindrance {
 impl Hindrance {
     fn reason(&self) -> &'static str {
         match self {
-            Self::Name(_) => "NameNotUsable",
+            Self::Name(_) | Self::Reserved(_) => "NameNotUsable",
             Self::Namespace(_) => "NamespaceNotOwned",
             Self::NamespaceTerminating(_) => "NamespaceTerminating",
         }
     }
 }
 
-/// What is to be done about a cluster, given the namespace of its name if there is one.
+/// What a cluster's agent has on the hub already. Unlike conditions, the agent has no say in this.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Access {
+    /// It has its own role.
+    pub role: bool,
+    /// It may act in the cluster's namespace.
+    pub namespace: bool,
+}
+
+/// What is to be done about a cluster, given the namespace of its name if there is one, and what its agent has already.
 #[must_use]
-pub fn judge(cluster: &ManagedCluster, namespace: Option<&Namespace>) -> Acceptance {
+pub fn judge(cluster: &ManagedCluster, namespace: Option<&Namespace>, access: Access) -> Acceptance {
     if !cluster.spec.hub_accepts_client {
-        let was_accepted = condition::holds(conditions(cluster), HUB_ACCEPTED).is_some();
+        let was_told = condition::holds(conditions(cluster), HUB_ACCEPTED).is_some();
+        let was_accepted = access != Access::default() || was_told;
         return if was_accepted { Acceptance::Denied } else { Acceptance::Awaited };
     }
     let name = cluster.metadata.name.as_deref().unwrap_or_default();
+    if RESERVED.contains(&name) {
+        return Acceptance::Hindered(Hindrance::Reserved(name.to_owned()));
+    }
     if !is_namespace_name(name) {
         return Acceptance::Hindered(Hindrance::Name(name.to_owned()));
     }
@@ -71,7 +87,7 @@ pub fn judge(cluster: &ManagedCluster, namespace: Option<&Namespace>) -> Accepta
         Some(metadata) if metadata.deletion_timestamp.is_some() => {
             Acceptance::Hindered(Hindrance::NamespaceTerminating(name.to_owned()))
         }
-        Some(metadata) if !belongs_to(cluster, metadata, name) => {
+        Some(metadata) if !belongs_to(metadata, name, access) => {
             Acceptance::Hindered(Hindrance::Namespace(name.to_owned()))
         }
         _ => Acceptance::Accepted,
@@ -96,11 +112,11 @@ pub fn conditions_of(cluster: &ManagedCluster, acceptance: &Acceptance, now: Tim
     condition::with(there, says, now)
 }
 
-/// Whether a namespace is a cluster's own: by its label, or because the cluster was accepted with it and the label was lost.
-fn belongs_to(cluster: &ManagedCluster, namespace: &ObjectMeta, name: &str) -> bool {
+/// Whether a namespace is a cluster's own: by its label, or, if that was lost, because the cluster's agent has its place there.
+fn belongs_to(namespace: &ObjectMeta, cluster: &str, access: Access) -> bool {
     match namespace.labels.as_ref().and_then(|labels| labels.get(CLUSTER_NAME_LABEL)) {
-        Some(owner) => owner == name,
-        None => condition::holds(conditions(cluster), HUB_ACCEPTED) == Some(Holds::Yes),
+        Some(owner) => owner == cluster,
+        None => access.namespace,
     }
 }
 
@@ -131,23 +147,27 @@ mod tests {
         Namespace { metadata: ObjectMeta { labels, ..ObjectMeta::default() }, ..Namespace::default() }
     }
 
+    const NOTHING: Access = Access { role: false, namespace: false };
+    const ALL: Access = Access { role: true, namespace: true };
+
     #[test]
     fn a_namespace_that_is_not_labelled_as_the_clusters_own_is_not_used() {
         let one = cluster("one", true);
-        assert_eq!(judge(&one, None), Acceptance::Accepted);
-        assert_eq!(judge(&one, Some(&namespace(Some("one")))), Acceptance::Accepted);
+        assert_eq!(judge(&one, None, NOTHING), Acceptance::Accepted);
+        assert_eq!(judge(&one, Some(&namespace(Some("one"))), NOTHING), Acceptance::Accepted);
         let not_owned = Acceptance::Hindered(Hindrance::Namespace("one".to_owned()));
-        assert_eq!(judge(&one, Some(&namespace(None))), not_owned);
-        assert_eq!(judge(&one, Some(&namespace(Some("two")))), not_owned);
+        assert_eq!(judge(&one, Some(&namespace(None)), NOTHING), not_owned);
+        assert_eq!(judge(&one, Some(&namespace(Some("two"))), ALL), not_owned);
     }
 
     #[test]
     fn a_label_that_was_lost_does_not_cost_the_cluster_its_namespace() {
         let mut one = cluster("one", true);
+        assert_eq!(judge(&one, Some(&namespace(None)), ALL), Acceptance::Accepted);
+        // What the cluster says of itself does not get it a namespace.
         let conditions = conditions_of(&one, &Acceptance::Accepted, Timestamp::UNIX_EPOCH);
         one.status = Some(ManagedClusterStatus { conditions, ..ManagedClusterStatus::default() });
-        assert_eq!(judge(&one, Some(&namespace(None))), Acceptance::Accepted);
-        assert_ne!(judge(&one, Some(&namespace(Some("two")))), Acceptance::Accepted);
+        assert_ne!(judge(&one, Some(&namespace(None)), NOTHING), Acceptance::Accepted);
     }
 
     #[test]
@@ -155,28 +175,32 @@ mod tests {
         let mut going = namespace(Some("one"));
         going.metadata.deletion_timestamp = Some(Time(Timestamp::UNIX_EPOCH));
         let terminating = Acceptance::Hindered(Hindrance::NamespaceTerminating("one".to_owned()));
-        assert_eq!(judge(&cluster("one", true), Some(&going)), terminating);
+        assert_eq!(judge(&cluster("one", true), Some(&going), ALL), terminating);
     }
 
     #[test]
-    fn a_name_that_no_namespace_can_have_is_named() {
+    fn a_name_that_can_not_be_used_is_named() {
+        let hindrance = |name: &str| match judge(&cluster(name, true), None, NOTHING) {
+            Acceptance::Hindered(hindrance) => Some(hindrance),
+            _ => None,
+        };
         for name in ["a.b", "-a", "a-", &"a".repeat(64)] {
-            assert_eq!(
-                judge(&cluster(name, true), None),
-                Acceptance::Hindered(Hindrance::Name(name.to_owned())),
-                "{name}"
-            );
+            assert_eq!(hindrance(name), Some(Hindrance::Name(name.to_owned())));
         }
-        assert_eq!(judge(&cluster(&"a".repeat(63), true), None), Acceptance::Accepted);
+        for name in RESERVED {
+            assert_eq!(hindrance(name), Some(Hindrance::Reserved(name.to_owned())));
+        }
+        assert_eq!(hindrance(&"a".repeat(63)), None);
     }
 
     #[test]
-    fn only_who_was_accepted_can_be_denied() {
+    fn whoever_has_access_can_be_denied_whatever_the_conditions_say() {
         let mut one = cluster("one", false);
-        assert_eq!(judge(&one, None), Acceptance::Awaited);
+        assert_eq!(judge(&one, None, NOTHING), Acceptance::Awaited);
         assert_eq!(conditions_of(&one, &Acceptance::Awaited, Timestamp::UNIX_EPOCH), []);
+        assert_eq!(judge(&one, None, Access { role: true, namespace: false }), Acceptance::Denied);
         let conditions = conditions_of(&one, &Acceptance::Accepted, Timestamp::UNIX_EPOCH);
         one.status = Some(ManagedClusterStatus { conditions, ..ManagedClusterStatus::default() });
-        assert_eq!(judge(&one, None), Acceptance::Denied);
+        assert_eq!(judge(&one, None, NOTHING), Acceptance::Denied);
     }
 }

@@ -48,6 +48,26 @@ pub enum Extent {
     Look,
 }
 
+/// What the names of all roles and bindings of agents begin with.
+const PREFIX: &str = "open-cluster-management:managedcluster:";
+
+/// Names that no cluster can have, because something that all clusters share is called so: the group of all agents, and the roles for
+/// namespaces.
+pub const RESERVED: [&str; 3] = ["managed-clusters", "registration", "work"];
+
+/// Whether a role or binding of this name is for agents.
+#[must_use]
+pub fn is_for_agents(name: &str) -> bool {
+    name.starts_with(PREFIX)
+}
+
+/// The cluster whose own role, or its binding, has this name.
+#[must_use]
+pub fn cluster_of_role(name: &str) -> Option<ClusterName> {
+    let cluster = name.strip_prefix(PREFIX)?;
+    (!cluster.contains(':') && !RESERVED.contains(&cluster)).then(|| cluster.into())
+}
+
 /// The group of a cluster's agents.
 #[must_use]
 pub fn agents(cluster: &ClusterName) -> String {
@@ -57,7 +77,7 @@ pub fn agents(cluster: &ClusterName) -> String {
 /// The name of a cluster's own role, and of its binding.
 #[must_use]
 pub fn role_name(cluster: &ClusterName) -> String {
-    format!("open-cluster-management:managedcluster:{cluster}")
+    format!("{PREFIX}{cluster}")
 }
 
 /// The name of the binding of a part in the cluster's namespace.
@@ -105,7 +125,7 @@ pub fn binding(cluster: &ClusterName, part: Part) -> RoleBinding {
     metadata.finalizers = (part == Part::Work).then(|| vec![WORK_BINDING_FINALIZER.to_owned()]);
     RoleBinding {
         metadata,
-        role_ref: role_ref(format!("open-cluster-management:managedcluster:{}", part.name())),
+        role_ref: role_ref(format!("{PREFIX}{}", part.name())),
         subjects: Some(vec![subject(cluster)]),
     }
 }
@@ -132,5 +152,21 @@ fn rule(group: &str, resource: &str, verbs: &[&str]) -> PolicyRule {
         resources: Some(vec![resource.to_owned()]),
         verbs: verbs.iter().map(|verb| (*verb).to_owned()).collect(),
         ..PolicyRule::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_all_clusters_share_is_no_clusters_own() {
+        assert_eq!(cluster_of_role(&role_name(&"one".into())), Some("one".into()));
+        for part in Part::ALL {
+            assert_eq!(cluster_of_role(&binding(&"one".into(), part).role_ref.name), None);
+            assert_eq!(cluster_of_role(&binding_name(&"one".into(), part)), None);
+        }
+        assert_eq!(cluster_of_role("cluster-admin"), None);
+        assert!(RESERVED.iter().any(|name| agents(&(*name).into()) == drover_api::names::AGENTS_GROUP));
     }
 }

@@ -1,8 +1,8 @@
 //! Whether a cluster is there, by the lease that its agent renews.
 //!
-//! The agent says whether its cluster is available. The hub says that nobody knows when the lease has not been renewed for
-//! five times its duration. How long that is, is measured by the hub's clock from when the hub saw the renewal: the time that the
-//! agent wrote is the agent's, and tells how far apart the clocks are.
+//! The agent says whether its cluster is available. The hub says that nobody knows when nothing was heard of the agent for five times the
+//! duration of its lease. How long that is, is measured by the hub's clock from when the hub saw the renewal: the time that the agent wrote is
+//! the agent's, and tells how far apart the clocks are. If the hub itself could not see for a while, agents get the time to be heard again.
 
 use std::time::Duration;
 
@@ -21,6 +21,8 @@ use crate::condition::{self, Holds, Says};
 
 /// How many times the duration of its lease a cluster may be silent.
 const GRACE: u32 = 5;
+/// How many times the duration of its lease a cluster has, after the hub could not see, to be heard of again: one renewal with room to spare.
+const RETURN: u32 = 2;
 /// The duration of a lease where the cluster names none that makes sense.
 const DURATION: Duration = Duration::from_mins(1);
 
@@ -56,6 +58,17 @@ impl Heartbeat {
     }
 }
 
+/// What the hub has heard of a cluster's agent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Signs {
+    /// The latest renewal of its lease, if there is a lease.
+    pub heartbeat: Option<Heartbeat>,
+    /// When it last said whether the cluster is available, while the hub was looking.
+    pub report: Option<Timestamp>,
+    /// Until when the hub may not have seen what it did.
+    pub blind_until: Option<Timestamp>,
+}
+
 /// What the lease says of a cluster.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judgement {
@@ -65,33 +78,47 @@ pub struct Judgement {
     pub look_again: Option<Timestamp>,
 }
 
-/// What the hub says of a cluster, given the latest renewal of its lease, if there is a lease.
+/// What the hub says of a cluster, given what it has heard of its agent.
 #[must_use]
-pub fn judge(cluster: &ManagedCluster, heartbeat: Option<Heartbeat>, now: Timestamp) -> Judgement {
+pub fn judge(cluster: &ManagedCluster, signs: Signs, now: Timestamp) -> Judgement {
     let there = conditions(cluster).to_vec();
-    let Some(heartbeat) = heartbeat else {
-        let conditions = match cluster.metadata.deletion_timestamp {
-            Some(_) => silent(there, "the cluster is being deleted, and its lease is gone", now),
-            None => there,
-        };
-        return Judgement { conditions, look_again: None };
+    let Some(heartbeat) = signs.heartbeat else {
+        return Judgement { conditions: without_lease(cluster, there, now), look_again: None };
     };
-    let grace = grace(cluster);
-    let seen = heartbeat.seen(cluster);
-    let conditions = compare_clocks(there, cluster, heartbeat.renewed.duration_since(seen), grace, now);
-    let end = seen.checked_add(grace).unwrap_or(Timestamp::MAX);
+    let conditions = compare_clocks(there, cluster, heartbeat, now);
+    let end = end_of_grace(cluster, heartbeat, signs);
     if now < end {
         return Judgement { conditions, look_again: Some(end) };
     }
-    let message = format!("the agent has not renewed its lease since {seen:.0}");
+    let message = format!("the agent has not renewed its lease since {:.0}", heartbeat.seen(cluster));
     Judgement { conditions: silent(conditions, &message, now), look_again: None }
 }
 
-/// How long a cluster may be silent.
-fn grace(cluster: &ManagedCluster) -> Duration {
+/// Without a lease nobody can say that a cluster is there, if it is not about to get one.
+fn without_lease(cluster: &ManagedCluster, there: Vec<Condition>, now: Timestamp) -> Vec<Condition> {
+    if cluster.metadata.deletion_timestamp.is_some() {
+        silent(there, "the cluster is being deleted, and its lease is gone", now)
+    } else if !cluster.spec.hub_accepts_client && condition::holds(&there, CLUSTER_AVAILABLE).is_some() {
+        silent(there, "the cluster is not accepted, and its lease is gone", now)
+    } else {
+        there
+    }
+}
+
+/// Until when a cluster may be silent.
+fn end_of_grace(cluster: &ManagedCluster, heartbeat: Heartbeat, signs: Signs) -> Timestamp {
+    let after = |time: Timestamp, times: u32| time.checked_add(duration(cluster) * times).unwrap_or(Timestamp::MAX);
+    // A lease can be older than the cluster, if one of the same name was there before.
+    let made = cluster.metadata.creation_timestamp.as_ref().map(|time| time.0);
+    let heard = [Some(heartbeat.seen(cluster)), signs.report, made].into_iter().flatten().max();
+    let ends = [heard.map(|time| after(time, GRACE)), signs.blind_until.map(|time| after(time, RETURN))];
+    ends.into_iter().flatten().max().unwrap_or(Timestamp::MAX)
+}
+
+/// How often a cluster renews its lease.
+fn duration(cluster: &ManagedCluster) -> Duration {
     let seconds = u64::try_from(cluster.spec.lease_duration_seconds).unwrap_or_default();
-    let duration = if seconds == 0 { DURATION } else { Duration::from_secs(seconds) };
-    duration * GRACE
+    if seconds == 0 { DURATION } else { Duration::from_secs(seconds) }
 }
 
 fn silent(there: Vec<Condition>, message: &str, now: Timestamp) -> Vec<Condition> {
@@ -104,19 +131,21 @@ fn silent(there: Vec<Condition>, message: &str, now: Timestamp) -> Vec<Condition
     condition::with(there, says, now)
 }
 
+/// Compares the clocks, where there is something to compare: a renewal that was found tells nothing but that it is not from the
+/// future, or is.
 fn compare_clocks(
     there: Vec<Condition>,
     cluster: &ManagedCluster,
-    apart: SignedDuration,
-    grace: Duration,
+    heartbeat: Heartbeat,
     now: Timestamp,
 ) -> Vec<Condition> {
-    if cluster.annotations().get(SKIP_CLOCK_SYNC_ANNOTATION).is_some_and(|value| value == "true") {
-        return there;
-    }
-    let holds = apart.unsigned_abs() < grace;
-    // How far it is out changes with every renewal; that it is, does not.
-    if !holds && condition::holds(&there, CLUSTER_CLOCK_SYNCED) == Some(Holds::No) {
+    let is_skipped = cluster.annotations().get(SKIP_CLOCK_SYNC_ANNOTATION).is_some_and(|value| value == "true");
+    let apart = heartbeat.renewed.duration_since(heartbeat.noticed);
+    let holds = apart.unsigned_abs() < duration(cluster) * GRACE;
+    let tells_nothing = heartbeat.sight == Sight::Found && (holds || !apart.is_positive());
+    // How far a clock is out changes with every renewal; that it is, does not.
+    let is_known = !holds && condition::holds(&there, CLUSTER_CLOCK_SYNCED) == Some(Holds::No);
+    if is_skipped || tells_nothing || is_known {
         return there;
     }
     let message = if holds { "the clocks of the cluster and of the hub agree".to_owned() } else { out_of_sync(apart) };
@@ -150,12 +179,14 @@ mod tests {
         ManagedCluster::new("one", ManagedClusterSpec { lease_duration_seconds: 60, ..ManagedClusterSpec::default() })
     }
 
-    fn live(renewed: Timestamp, noticed: Timestamp) -> Heartbeat {
-        Heartbeat { renewed, noticed, sight: Sight::Live }
+    fn live(renewed: Timestamp, noticed: Timestamp) -> Signs {
+        let heartbeat = Some(Heartbeat { renewed, noticed, sight: Sight::Live });
+        Signs { heartbeat, ..Signs::default() }
     }
 
-    fn found(renewed: Timestamp, noticed: Timestamp) -> Heartbeat {
-        Heartbeat { renewed, noticed, sight: Sight::Found }
+    fn found(renewed: Timestamp, noticed: Timestamp) -> Signs {
+        let heartbeat = Some(Heartbeat { renewed, noticed, sight: Sight::Found });
+        Signs { heartbeat, ..Signs::default() }
     }
 
     fn says<'a>(judgement: &'a Judgement, type_: &str) -> Option<(&'a str, &'a str)> {
@@ -165,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_cluster_is_silent_after_five_times_its_lease_and_not_before() {
-        let heartbeat = Some(live(at(1000), at(1000)));
+        let heartbeat = live(at(1000), at(1000));
         let judgement = judge(&cluster(), heartbeat, at(1299));
         assert_eq!((says(&judgement, CLUSTER_AVAILABLE), judgement.look_again), (None, Some(at(1300))));
         let judgement = judge(&cluster(), heartbeat, at(1300));
@@ -175,7 +206,7 @@ mod tests {
 
     #[test]
     fn a_lease_from_the_future_does_not_keep_a_cluster_alive() {
-        let heartbeat = Some(live(at(10_000), at(1000)));
+        let heartbeat = live(at(10_000), at(1000));
         let judgement = judge(&cluster(), heartbeat, at(1000));
         assert_eq!(says(&judgement, CLUSTER_CLOCK_SYNCED), Some(("False", "ManagedClusterClockOutOfSync")));
         let judgement = judge(&cluster(), heartbeat, at(1300));
@@ -185,10 +216,10 @@ mod tests {
     #[test]
     fn a_restarted_hub_does_not_take_a_slow_clock_for_silence() {
         let mut slow = cluster();
-        let conditions = judge(&slow, Some(live(at(1000), at(2000))), at(2000)).conditions;
+        let conditions = judge(&slow, live(at(1000), at(2000)), at(2000)).conditions;
         slow.status = Some(ManagedClusterStatus { conditions, ..ManagedClusterStatus::default() });
         let found = found(at(1060), at(2060));
-        let judgement = judge(&slow, Some(found), at(2060));
+        let judgement = judge(&slow, found, at(2060));
         assert_eq!(says(&judgement, CLUSTER_AVAILABLE), None);
         assert_eq!(says(&judgement, CLUSTER_CLOCK_SYNCED), Some(("False", "ManagedClusterClockOutOfSync")));
     }
@@ -196,18 +227,51 @@ mod tests {
     #[test]
     fn a_restarted_hub_knows_how_long_a_cluster_has_been_silent() {
         let found = found(at(1000), at(1200));
-        assert_eq!(judge(&cluster(), Some(found), at(1200)).look_again, Some(at(1300)));
-        let judgement = judge(&cluster(), Some(found), at(1300));
+        assert_eq!(judge(&cluster(), found, at(1200)).look_again, Some(at(1300)));
+        let judgement = judge(&cluster(), found, at(1300));
         assert_eq!(says(&judgement, CLUSTER_AVAILABLE), Some(("Unknown", "ManagedClusterLeaseUpdateStopped")));
-        assert_eq!(says(&judgement, CLUSTER_CLOCK_SYNCED), Some(("True", "ManagedClusterClockSynced")));
+        assert_eq!(says(&judgement, CLUSTER_CLOCK_SYNCED), None, "nobody has seen the clocks side by side");
+    }
+
+    #[test]
+    fn an_agent_that_reports_is_heard_of_even_if_its_lease_is_old() {
+        let signs = Signs { report: Some(at(1299)), ..live(at(1000), at(1000)) };
+        assert_eq!(judge(&cluster(), signs, at(1300)).look_again, Some(at(1599)));
+    }
+
+    #[test]
+    fn a_hub_that_could_not_see_gives_agents_the_time_to_be_heard_again() {
+        let signs = Signs { blind_until: Some(at(9000)), ..live(at(1000), at(1000)) };
+        assert_eq!(judge(&cluster(), signs, at(9000)).look_again, Some(at(9120)));
+        let silent = judge(&cluster(), signs, at(9120));
+        assert_eq!(says(&silent, CLUSTER_AVAILABLE), Some(("Unknown", "ManagedClusterLeaseUpdateStopped")));
+    }
+
+    #[test]
+    fn a_cluster_does_not_inherit_the_silence_of_its_predecessor() {
+        let mut again = cluster();
+        again.metadata.creation_timestamp = Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(at(5000)));
+        assert_eq!(judge(&again, found(at(1000), at(5000)), at(5000)).look_again, Some(at(5300)));
+    }
+
+    #[test]
+    fn a_cluster_that_is_denied_and_has_no_lease_is_unknown() {
+        let mut denied = cluster();
+        assert_eq!(judge(&denied, Signs::default(), at(0)).conditions, [], "it was never there");
+        let says_so =
+            Says { type_: CLUSTER_AVAILABLE, holds: Holds::Yes, reason: "Test", message: "", generation: None };
+        let conditions = condition::with(Vec::new(), says_so, at(0));
+        denied.status = Some(ManagedClusterStatus { conditions, ..Default::default() });
+        let judgement = judge(&denied, Signs::default(), at(0));
+        assert_eq!(says(&judgement, CLUSTER_AVAILABLE), Some(("Unknown", "ManagedClusterLeaseUpdateStopped")));
     }
 
     #[test]
     fn a_cluster_that_goes_without_its_lease_is_unknown_at_once() {
         let mut going = cluster();
-        assert_eq!(judge(&going, None, at(0)).conditions, []);
+        assert_eq!(judge(&going, Signs::default(), at(0)).conditions, []);
         going.metadata.deletion_timestamp = Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(at(0)));
-        let judgement = judge(&going, None, at(0));
+        let judgement = judge(&going, Signs::default(), at(0));
         assert_eq!(says(&judgement, CLUSTER_AVAILABLE), Some(("Unknown", "ManagedClusterLeaseUpdateStopped")));
     }
 
@@ -215,16 +279,16 @@ mod tests {
     fn a_clock_that_is_not_to_be_compared_is_not() {
         let mut skipped = cluster();
         skipped.annotations_mut().insert(SKIP_CLOCK_SYNC_ANNOTATION.to_owned(), "true".to_owned());
-        let judgement = judge(&skipped, Some(live(at(10_000), at(0))), at(0));
+        let judgement = judge(&skipped, live(at(10_000), at(0)), at(0));
         assert_eq!(says(&judgement, CLUSTER_CLOCK_SYNCED), None);
     }
 
     #[test]
     fn what_is_said_of_a_silent_cluster_stays_the_same() {
         let mut silent = cluster();
-        let conditions = judge(&silent, Some(live(at(1000), at(1003))), at(2000)).conditions;
+        let conditions = judge(&silent, live(at(1000), at(1003)), at(2000)).conditions;
         silent.status = Some(ManagedClusterStatus { conditions: conditions.clone(), ..Default::default() });
         let found = found(at(1000), at(90_000));
-        assert_eq!(judge(&silent, Some(found), at(90_000)).conditions, conditions);
+        assert_eq!(judge(&silent, found, at(90_000)).conditions, conditions);
     }
 }

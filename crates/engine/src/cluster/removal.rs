@@ -19,9 +19,9 @@ use crate::{
     words::enumerate,
 };
 
-/// How to go on when nobody answers.
-const FORCE_HINT: &str = "; the cluster's agent, which has to do that, is not available: annotate the cluster with \
-     drover.dev/force-delete=true to go on without it, which leaves on the cluster what was applied there";
+/// How to go on when the agent does not do its part.
+const FORCE_HINT: &str = "annotate the cluster with drover.dev/force-delete=true to go on without it, which leaves on the cluster what \
+     was applied there";
 
 /// What is still there of what a cluster leaves behind; of each kind in order.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -106,7 +106,10 @@ pub fn conditions_of(cluster: &ManagedCluster, remains: &Remains<'_>, now: Times
     if remains.addons.is_empty() && remains.works.is_empty() {
         return there;
     }
-    let hint = if available(cluster) != Holds::Yes && !is_forced(cluster) { FORCE_HINT } else { "" };
+    let hint = match hindrance(cluster) {
+        Some(why) if !is_forced(cluster) => format!("; {why}, or {FORCE_HINT}"),
+        _ => String::new(),
+    };
     let (addons, works) = (count(&remains.addons, "add-on"), count(&remains.works, "work"));
     let message = format!("waiting until {addons} and {works} are removed{hint}");
     let says = Says {
@@ -117,6 +120,17 @@ pub fn conditions_of(cluster: &ManagedCluster, remains: &Remains<'_>, now: Times
         generation: None,
     };
     condition::with(there, says, now)
+}
+
+/// Why the agent, which has to remove what it has applied, does not, and what helps.
+fn hindrance(cluster: &ManagedCluster) -> Option<&'static str> {
+    if !cluster.spec.hub_accepts_client {
+        Some("the cluster is not accepted, so its agent may not remove them: accept it again until they are gone")
+    } else if available(cluster) != Holds::Yes {
+        Some("the cluster's agent, which has to remove them, is not available: bring it back")
+    } else {
+        None
+    }
 }
 
 /// So many of something, and the first of their names.

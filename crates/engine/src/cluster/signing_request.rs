@@ -2,13 +2,17 @@
 //!
 //! A request is a cluster's if it is labelled with the cluster's name and addressed to the signer of the API server's clients. Its subject has
 //! to be exactly an agent's of that cluster: what only begins like it is denied. A well-formed request is approved for the agent itself, which
-//! renews its certificate, and for somebody of a bootstrap group, who brings a cluster in; others' are left for a person to approve.
+//! renews its certificate, and for somebody of a bootstrap group, who brings a cluster in. The latter only until the cluster has joined: the
+//! credentials of that group are on every cluster, and would otherwise get the identity of any. Others' requests are left for a person.
 
 use std::collections::BTreeSet;
 
 use drover_api::{
     cluster::ManagedCluster,
-    names::{ADDON_NAME_LABEL, AGENT_PREFIX, AGENTS_GROUP, CLUSTER_NAME_LABEL},
+    names::{
+        ADDON_NAME_LABEL, AGENT_PREFIX, AGENTS_GROUP, CLUSTER_JOINED, CLUSTER_NAME_LABEL, JOINED_ANNOTATION,
+        REJOIN_ANNOTATION,
+    },
     reference::ClusterName,
 };
 use k8s_openapi::api::certificates::v1::{CertificateSigningRequest, CertificateSigningRequestSpec};
@@ -23,8 +27,8 @@ use x509_cert::{
     request::{CertReq, ExtensionReq},
 };
 
-use super::{access, available};
-use crate::condition::Holds;
+use super::{access, conditions};
+use crate::condition::{self, Holds};
 
 /// Who signs certificates for clients of the API server.
 pub const CLIENT_SIGNER: &str = "kubernetes.io/kube-apiserver-client";
@@ -35,14 +39,33 @@ const USAGES: [&str; 3] = ["digital signature", "key encipherment", "client auth
 /// What is to be done about a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is not for us to say.
-    NotOurs,
-    /// Nothing, for now.
-    Wait,
+    /// Nothing.
+    None,
+    /// It waits for somebody to do something.
+    Wait(Wait),
     /// It is approved, for this reason.
     Approve(&'static str),
     /// It is denied, for this reason.
     Deny(Flaw),
+}
+
+/// What a request waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Wait {
+    /// The cluster is not accepted.
+    #[error("an administrator has to accept the cluster: set spec.hubAcceptsClient to true")]
+    Acceptance,
+    /// The cluster has joined already.
+    #[error(
+        "the cluster has joined before, and somebody who brings clusters in asks for its certificate again: if that is right approve the \
+         request by hand, or annotate the cluster with {REJOIN_ANNOTATION}=true"
+    )]
+    Rejoin,
+    /// Nobody knows who asks.
+    #[error(
+        "whoever asks is neither the cluster's agent nor in a bootstrap group of the hub: approve or deny the request by hand"
+    )]
+    Stranger,
 }
 
 /// What is wrong with a request.
@@ -89,27 +112,38 @@ pub fn judge(
     cluster: Option<&ManagedCluster>,
     bootstrap_groups: &BTreeSet<String>,
 ) -> Verdict {
-    let Some(name) = cluster_of(request) else { return Verdict::NotOurs };
-    if is_decided(request) {
-        return Verdict::Wait;
-    }
+    let Some(name) = cluster_of(request).filter(|_| !is_decided(request)) else { return Verdict::None };
+    let requester = Requester::of(&request.spec, &name, bootstrap_groups);
     let agent = match agent_of(&request.spec, &name) {
         Ok(agent) => agent,
+        // What strangers ask for is not approved, and may be none of our business.
+        Err(_) if requester == Requester::Stranger => return Verdict::None,
         Err(flaw) => return Verdict::Deny(flaw),
     };
-    let Some(cluster) = cluster.filter(|cluster| is_accepted(cluster)) else { return Verdict::Wait };
-    match Requester::of(&request.spec, &name, &agent, bootstrap_groups) {
-        Requester::Itself => Verdict::Approve("the agent of an accepted cluster renews its certificate"),
-        Requester::OtherAgent(who) => Verdict::Deny(Flaw::Foreign(who)),
-        // Whoever may bring clusters in could otherwise take over one that is there, and well.
-        Requester::Bootstrap if available(cluster) == Holds::Yes => Verdict::Wait,
+    let user = request.spec.username.as_deref().unwrap_or_default();
+    if requester == Requester::OtherAgent || (requester == Requester::Agent && user != agent) {
+        return Verdict::Deny(Flaw::Foreign(user.to_owned()));
+    }
+    let Some(cluster) = cluster.filter(|cluster| is_accepted(cluster)) else { return Verdict::Wait(Wait::Acceptance) };
+    match requester {
+        Requester::Bootstrap if has_joined(cluster) => Verdict::Wait(Wait::Rejoin),
         Requester::Bootstrap => Verdict::Approve("an accepted cluster joins"),
-        Requester::Somebody => Verdict::Wait,
+        Requester::Stranger => Verdict::Wait(Wait::Stranger),
+        Requester::Agent | Requester::OtherAgent => {
+            Verdict::Approve("the agent of an accepted cluster renews its certificate")
+        }
     }
 }
 
 fn is_accepted(cluster: &ManagedCluster) -> bool {
     cluster.spec.hub_accepts_client && cluster.metadata.deletion_timestamp.is_none()
+}
+
+/// Whether a cluster has joined, and is not to do so again.
+fn has_joined(cluster: &ManagedCluster) -> bool {
+    let is_set = |annotation| cluster.annotations().get(annotation).is_some_and(|value| value == "true");
+    let says_so = condition::holds(conditions(cluster), CLUSTER_JOINED) == Some(Holds::Yes);
+    (says_so || is_set(JOINED_ANNOTATION)) && !is_set(REJOIN_ANNOTATION)
 }
 
 /// Whether somebody has approved or denied a request.
@@ -122,31 +156,29 @@ pub fn is_decided(request: &CertificateSigningRequest) -> bool {
 }
 
 /// Who asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Requester {
-    Itself,
-    OtherAgent(String),
+    /// An agent of the cluster.
+    Agent,
+    /// An agent of another cluster.
+    OtherAgent,
     Bootstrap,
-    Somebody,
+    Stranger,
 }
 
 impl Requester {
-    fn of(
-        spec: &CertificateSigningRequestSpec,
-        cluster: &ClusterName,
-        agent: &str,
-        bootstrap_groups: &BTreeSet<String>,
-    ) -> Self {
+    fn of(spec: &CertificateSigningRequestSpec, cluster: &ClusterName, bootstrap_groups: &BTreeSet<String>) -> Self {
         let user = spec.username.as_deref().unwrap_or_default();
         let groups = spec.groups.as_deref().unwrap_or_default();
-        let is_of_cluster = groups.contains(&access::agents(cluster));
-        if user == agent && is_of_cluster {
-            Self::Itself
+        let own = access::agents(cluster);
+        if groups.contains(&own) && user.strip_prefix(&own).is_some_and(|agent| agent.starts_with(':')) {
+            Self::Agent
         } else if user.starts_with(AGENT_PREFIX) || groups.iter().any(|group| group.starts_with(AGENT_PREFIX)) {
-            Self::OtherAgent(user.to_owned())
+            Self::OtherAgent
         } else if groups.iter().any(|group| bootstrap_groups.contains(group)) {
             Self::Bootstrap
         } else {
-            Self::Somebody
+            Self::Stranger
         }
     }
 }

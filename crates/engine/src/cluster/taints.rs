@@ -1,11 +1,14 @@
 //! The taints that say whether a cluster is there, and since when a taint is there.
 
+use std::borrow::Cow;
+
 use drover_api::{
-    cluster::{Taint, TaintEffect},
+    cluster::{ManagedCluster, Taint, TaintEffect},
     names::{UNAVAILABLE_TAINT, UNREACHABLE_TAINT},
 };
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 
+use super::available;
 use crate::condition::Holds;
 
 /// The taints of a cluster as they are to be: those of other people stay, and each has the time when it was first seen.
@@ -31,8 +34,23 @@ pub fn wanted(taints: &[Taint], available: Holds, now: Timestamp) -> Vec<Taint> 
     wanted
 }
 
+/// The cluster with the taints that it is about to have, so that a placement does not select it for a moment only because nobody
+/// has marked it yet.
+#[must_use]
+pub fn foreseen(cluster: &ManagedCluster, now: Timestamp) -> Cow<'_, ManagedCluster> {
+    let taints = wanted(&cluster.spec.taints, available(cluster), now);
+    if taints == cluster.spec.taints {
+        return Cow::Borrowed(cluster);
+    }
+    let mut foreseen = cluster.clone();
+    foreseen.spec.taints = taints;
+    Cow::Owned(foreseen)
+}
+
 #[cfg(test)]
 mod tests {
+    use drover_api::cluster::ManagedClusterSpec;
+
     use super::*;
 
     fn taint(key: &str, second: Option<i64>) -> Taint {
@@ -51,6 +69,15 @@ mod tests {
         assert_eq!(at(&silent, Holds::Unknown, 2), silent);
         assert_eq!(at(&silent, Holds::No, 3), [taint(UNAVAILABLE_TAINT, Some(3))]);
         assert_eq!(at(&silent, Holds::Yes, 4), []);
+    }
+
+    #[test]
+    fn a_cluster_that_nobody_has_marked_yet_is_seen_as_it_will_be() {
+        let mut cluster = ManagedCluster::new("one", ManagedClusterSpec::default());
+        let now = Timestamp::from_second(7).expect("a valid time");
+        assert_eq!(foreseen(&cluster, now).spec.taints, [taint(UNREACHABLE_TAINT, Some(7))]);
+        cluster.spec.taints = vec![taint(UNREACHABLE_TAINT, Some(1))];
+        assert!(matches!(foreseen(&cluster, now), Cow::Borrowed(_)));
     }
 
     #[test]

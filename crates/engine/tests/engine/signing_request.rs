@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use drover_api::{
     cluster::{ManagedCluster, ManagedClusterSpec, ManagedClusterStatus},
-    names::{CLUSTER_AVAILABLE, CLUSTER_NAME_LABEL},
+    names::{CLUSTER_JOINED, CLUSTER_NAME_LABEL, JOINED_ANNOTATION, REJOIN_ANNOTATION},
 };
 use drover_engine::{
-    cluster::signing_request::{CLIENT_SIGNER, Flaw, Verdict, judge},
+    cluster::signing_request::{CLIENT_SIGNER, Flaw, Verdict, Wait, judge},
     condition::{self, Holds, Says},
 };
 use k8s_openapi::{
@@ -19,6 +19,7 @@ use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::ObjectMeta,
     jiff::Timestamp,
 };
+use kube::ResourceExt;
 use p256::{
     ecdsa::{DerSignature, SigningKey},
     elliptic_curve::Generate,
@@ -85,23 +86,27 @@ fn approves(request: &CertificateSigningRequest, cluster: &ManagedCluster) -> bo
 fn an_accepted_cluster_joins_and_no_other() {
     let first = request(&pem(AGENT, None));
     assert!(approves(&first, &cluster(true)));
-    assert_eq!(verdict(&first, Some(&cluster(false))), Verdict::Wait);
-    assert_eq!(verdict(&first, None), Verdict::Wait);
+    assert_eq!(verdict(&first, Some(&cluster(false))), Verdict::Wait(Wait::Acceptance));
+    assert_eq!(verdict(&first, None), Verdict::Wait(Wait::Acceptance));
     let mut going = cluster(true);
     going.metadata.deletion_timestamp =
         Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(Timestamp::UNIX_EPOCH));
-    assert_eq!(verdict(&first, Some(&going)), Verdict::Wait);
+    assert_eq!(verdict(&first, Some(&going)), Verdict::Wait(Wait::Acceptance));
 }
 
 #[test]
-fn a_cluster_that_is_well_is_not_taken_over_by_somebody_who_may_bring_clusters_in() {
-    let first = request(&pem(AGENT, None));
-    let mut well = cluster(true);
-    for (holds, approved) in [(Holds::Yes, false), (Holds::Unknown, true)] {
-        let says = Says { type_: CLUSTER_AVAILABLE, holds, reason: "Test", message: "", generation: None };
-        let conditions = condition::with(Vec::new(), says, Timestamp::UNIX_EPOCH);
-        well.status = Some(ManagedClusterStatus { conditions, ..ManagedClusterStatus::default() });
-        assert_eq!(approves(&first, &well), approved, "{holds:?}");
+fn a_cluster_that_has_joined_is_not_taken_over_by_somebody_who_may_bring_clusters_in() {
+    let again = request(&pem(AGENT, None));
+    let mut says_so = cluster(true);
+    let says = Says { type_: CLUSTER_JOINED, holds: Holds::Yes, reason: "Test", message: "", generation: None };
+    let conditions = condition::with(Vec::new(), says, Timestamp::UNIX_EPOCH);
+    says_so.status = Some(ManagedClusterStatus { conditions, ..ManagedClusterStatus::default() });
+    let mut marked = cluster(true);
+    marked.annotations_mut().insert(JOINED_ANNOTATION.to_owned(), "true".to_owned());
+    for mut joined in [says_so, marked] {
+        assert_eq!(verdict(&again, Some(&joined)), Verdict::Wait(Wait::Rejoin));
+        joined.annotations_mut().insert(REJOIN_ANNOTATION.to_owned(), "true".to_owned());
+        assert!(approves(&again, &joined));
     }
 }
 
@@ -111,7 +116,7 @@ fn an_agent_renews_its_own_certificate_and_nobody_elses() {
     let own = ["system:open-cluster-management:c1", "system:open-cluster-management:managed-clusters"];
     let itself = "system:open-cluster-management:c1:agent";
     assert!(approves(&by(asked.clone(), itself, &own), &cluster(true)));
-    assert_eq!(verdict(&by(asked.clone(), itself, &own), Some(&cluster(false))), Verdict::Wait);
+    assert_eq!(verdict(&by(asked.clone(), itself, &own), Some(&cluster(false))), Verdict::Wait(Wait::Acceptance));
     for (user, groups) in [
         ("system:open-cluster-management:c1:other", own),
         ("system:open-cluster-management:c10:agent", ["system:open-cluster-management:c10", own[1]]),
@@ -132,9 +137,10 @@ fn an_agent_that_is_also_in_the_bootstrap_group_is_still_an_agent() {
 }
 
 #[test]
-fn somebody_elses_well_formed_request_is_left_for_a_person() {
-    let asked = by(request(&pem(AGENT, None)), "alice", &["system:authenticated"]);
-    assert_eq!(verdict(&asked, Some(&cluster(true))), Verdict::Wait);
+fn what_a_stranger_asks_for_is_left_for_a_person() {
+    let by_alice = |pem: &str| by(request(pem), "alice", &["system:authenticated"]);
+    assert_eq!(verdict(&by_alice(&pem(AGENT, None)), Some(&cluster(true))), Verdict::Wait(Wait::Stranger));
+    assert_eq!(verdict(&by_alice(&pem("CN=alice", None)), Some(&cluster(true))), Verdict::None);
 }
 
 #[test]
@@ -188,10 +194,10 @@ fn what_is_not_an_agents_request_or_is_decided_is_left_alone() {
     let mut unlabelled = asked.clone();
     unlabelled.metadata.labels = None;
     for request in [other_signer, of_addon, unlabelled] {
-        assert_eq!(verdict(&request, Some(&cluster(true))), Verdict::NotOurs);
+        assert_eq!(verdict(&request, Some(&cluster(true))), Verdict::None);
     }
     let mut decided = asked;
     let denied = CertificateSigningRequestCondition { type_: "Denied".to_owned(), ..Default::default() };
     decided.status = Some(CertificateSigningRequestStatus { conditions: Some(vec![denied]), certificate: None });
-    assert_eq!(verdict(&decided, Some(&cluster(true))), Verdict::Wait);
+    assert_eq!(verdict(&decided, Some(&cluster(true))), Verdict::None);
 }

@@ -5,13 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use drover_api::{
     addon::ManagedClusterAddOn,
     cluster::ManagedCluster,
-    names::{CLEANUP_PRIORITY_ANNOTATION, CLUSTER_LEASE, CLUSTER_NAME_LABEL},
+    names::{CLEANUP_PRIORITY_ANNOTATION, CLUSTER_AVAILABLE, CLUSTER_LEASE, CLUSTER_NAME_LABEL},
     reference::ClusterName,
     work::ManifestWork,
 };
 use drover_engine::cluster::{
+    acceptance::Access,
     access::{self, Part},
-    availability::{self, Heartbeat, Sight},
+    availability::{self, Heartbeat, Sight, Signs},
     conditions, signing_request,
 };
 use drover_runtime::{
@@ -26,6 +27,7 @@ use k8s_openapi::{
         core::v1::Namespace,
         rbac::v1::{ClusterRole, ClusterRoleBinding, RoleBinding},
     },
+    jiff::Timestamp,
 };
 use kube::{
     Resource, ResourceExt,
@@ -44,6 +46,10 @@ pub(crate) struct Belongings {
     bindings: Store<RoleBinding>,
     pub(super) leases: Store<Lease>,
     heartbeats: BTreeMap<ClusterName, Heartbeat>,
+    /// When agents last said whether their cluster is available, while the hub was looking.
+    reports: BTreeMap<ClusterName, Timestamp>,
+    /// Until when renewals of leases may have been missed.
+    blind_until: Option<Timestamp>,
     pub(super) addons: Store<PartialObjectMeta<ManagedClusterAddOn>>,
     pub(super) works: Store<PartialObjectMeta<ManifestWork>>,
     pub(super) requests: Store<CertificateSigningRequest>,
@@ -54,12 +60,14 @@ pub(crate) struct Belongings {
 impl Belongings {
     /// The role of a cluster's agents outside of any namespace.
     pub(super) fn role(&self, cluster: &ClusterName) -> Option<&ClusterRole> {
-        self.roles.get(&ObjectKey::cluster_wide(&access::role_name(cluster))).map(|role| &**role)
+        let role = self.roles.get(&ObjectKey::cluster_wide(&access::role_name(cluster)))?;
+        (!is_of_another(&**role, cluster)).then_some(role)
     }
 
     /// The binding of that role.
     pub(super) fn role_binding(&self, cluster: &ClusterName) -> Option<&ClusterRoleBinding> {
-        self.role_bindings.get(&ObjectKey::cluster_wide(&access::role_name(cluster))).map(|binding| &**binding)
+        let binding = self.role_bindings.get(&ObjectKey::cluster_wide(&access::role_name(cluster)))?;
+        (!is_of_another(&**binding, cluster)).then_some(binding)
     }
 
     /// The binding of a part of what agents do in the cluster's namespace.
@@ -68,9 +76,21 @@ impl Belongings {
         self.bindings.get(&key).map(|binding| &**binding)
     }
 
-    /// The latest renewal of a cluster's lease.
-    pub(super) fn heartbeat(&self, cluster: &ClusterName) -> Option<Heartbeat> {
-        self.heartbeats.get(cluster).copied()
+    /// What a cluster's agent has.
+    pub(super) fn access(&self, cluster: &ClusterName) -> Access {
+        Access {
+            role: self.role(cluster).is_some() || self.role_binding(cluster).is_some(),
+            namespace: Part::ALL.into_iter().any(|part| self.binding(cluster, part).is_some()),
+        }
+    }
+
+    /// What was heard of a cluster's agent.
+    pub(super) fn signs(&self, cluster: &ClusterName) -> Signs {
+        Signs {
+            heartbeat: self.heartbeats.get(cluster).copied(),
+            report: self.reports.get(cluster).copied(),
+            blind_until: self.blind_until,
+        }
     }
 
     /// The requests for a cluster that are not decided on.
@@ -84,9 +104,15 @@ pub(crate) fn leases() -> watcher::Config {
     watcher::Config::default().fields(&format!("metadata.name={CLUSTER_LEASE}"))
 }
 
-/// Which roles, bindings and requests belong to clusters.
-pub(crate) fn labelled() -> watcher::Config {
+/// Which signing requests are clusters'.
+pub(crate) fn requests() -> watcher::Config {
     watcher::Config::default().labels(CLUSTER_NAME_LABEL)
+}
+
+/// Whether a role or binding is an agent's. By its name, and not by a label, which somebody could take off: what is not seen is
+/// not taken away either.
+pub(crate) fn is_for_agents<K: Resource>(object: &K) -> bool {
+    object.meta().name.as_deref().is_some_and(access::is_for_agents)
 }
 
 /// Keeps of an add-on's or a work's metadata what its removal depends on.
@@ -117,9 +143,16 @@ pub(crate) fn trim_request(request: &mut CertificateSigningRequest) {
     }
 }
 
-/// The cluster that something is labelled with.
-fn labelled_with<K: Resource>(object: &K) -> Option<ClusterName> {
-    object.labels().get(CLUSTER_NAME_LABEL).map(|name| ClusterName::from(name.as_str()))
+/// Whether something is labelled as another cluster's, or as what all clusters share.
+fn is_of_another<K: Resource>(object: &K, cluster: &ClusterName) -> bool {
+    object.labels().get(CLUSTER_NAME_LABEL).is_some_and(|owner| owner != cluster.as_str())
+        || access::RESERVED.contains(&cluster.as_str())
+}
+
+/// When the agent spoke of its cluster's availability, to tell one time from another.
+fn spoken(cluster: &ManagedCluster) -> Option<(&str, Timestamp)> {
+    let spoken = conditions(cluster).iter().find(|condition| condition.type_ == CLUSTER_AVAILABLE)?;
+    (spoken.status != "Unknown").then_some((&spoken.status, spoken.last_transition_time.0))
 }
 
 impl Fleet {
@@ -127,11 +160,9 @@ impl Fleet {
         self.queues.clusters.mark(ObjectKey::cluster_wide(cluster.as_str()));
     }
 
-    /// Marks the clusters that something was or is labelled with.
-    fn mark_labelled<K: Resource>(&self, change: &Change<K>) {
-        let clusters: BTreeSet<_> =
-            change.old.iter().chain(&change.new).filter_map(|object| labelled_with(&**object)).collect();
-        for cluster in clusters {
+    /// Marks the cluster whose own role, or its binding, this is.
+    fn mark_owner(&self, key: &ObjectKey) {
+        if let Some(cluster) = access::cluster_of_role(&key.name) {
             self.mark_cluster(&cluster);
         }
     }
@@ -148,10 +179,23 @@ impl Fleet {
     }
 
     /// Marks what depends on a cluster besides placements and sets.
-    pub(crate) fn mark_belongings(&self, change: &Change<ManagedCluster>) {
+    pub(crate) fn mark_belongings(&mut self, change: &Change<ManagedCluster>) {
+        self.hear_report(change);
         self.queues.clusters.mark(change.key.clone());
         for request in self.belongings.pending(&ClusterName::from(&*change.key.name)) {
             self.queues.requests.mark(request.clone());
+        }
+    }
+
+    /// Takes note of what an agent says of its cluster, as a sign that it is there.
+    fn hear_report(&mut self, change: &Change<ManagedCluster>) {
+        let cluster = ClusterName::from(&*change.key.name);
+        match (&change.old, &change.new) {
+            (_, None) => drop(self.belongings.reports.remove(&cluster)),
+            (Some(old), Some(new)) if spoken(new).is_some() && spoken(new) != spoken(old) => {
+                self.belongings.reports.insert(cluster, self.clock.now());
+            }
+            _ => {}
         }
     }
 
@@ -161,7 +205,8 @@ impl Fleet {
         let key = ObjectKey::cluster_wide(cluster.as_str());
         let is_news = heartbeat.sight == Sight::Found
             || self.clusters.get(&key).is_some_and(|cluster| {
-                availability::judge(cluster, Some(heartbeat), heartbeat.noticed).conditions != conditions(cluster)
+                let signs = Signs { heartbeat: Some(heartbeat), ..Signs::default() };
+                availability::judge(cluster, signs, heartbeat.noticed).conditions != conditions(cluster)
             });
         if is_news {
             self.queues.clusters.mark(key);
@@ -187,7 +232,7 @@ impl Tracks<ClusterRole> for Fleet {
     }
 
     fn changed(&mut self, change: &Change<ClusterRole>) {
-        self.mark_labelled(change);
+        self.mark_owner(&change.key);
     }
 }
 
@@ -197,7 +242,7 @@ impl Tracks<ClusterRoleBinding> for Fleet {
     }
 
     fn changed(&mut self, change: &Change<ClusterRoleBinding>) {
-        self.mark_labelled(change);
+        self.mark_owner(&change.key);
     }
 }
 
@@ -207,7 +252,7 @@ impl Tracks<RoleBinding> for Fleet {
     }
 
     fn changed(&mut self, change: &Change<RoleBinding>) {
-        self.mark_labelled(change);
+        self.mark_cluster(&ClusterName::from(&*change.key.namespace));
     }
 }
 
@@ -226,15 +271,21 @@ impl Tracks<Lease> for Fleet {
             }
             (old, Some(new)) => {
                 let before = old.as_ref().and_then(|old| renewed(old));
+                let former = self.belongings.heartbeats.get(&cluster);
+                let was_looking = former.is_some_and(|former| self.belongings.blind_until <= Some(former.noticed));
                 // A lease that nobody has renewed yet counts from when it was made.
                 let made = || new.metadata.creation_timestamp.as_ref().map(|time| time.0);
                 let Some(renewed) = renewed(new).or_else(made).filter(|renewed| Some(*renewed) != before) else {
                     return;
                 };
-                let sight = if before.is_some() { Sight::Live } else { Sight::Found };
+                let sight = if was_looking { Sight::Live } else { Sight::Found };
                 self.heard_of(&cluster, Heartbeat { renewed, noticed: self.clock.now(), sight });
             }
         }
+    }
+
+    fn was_blind(&mut self) {
+        self.belongings.blind_until = Some(self.clock.now());
     }
 }
 

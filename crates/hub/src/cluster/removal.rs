@@ -27,7 +27,7 @@ pub(super) fn plan(fleet: &Fleet, name: &ClusterName, cluster: &ManagedCluster, 
     if remains == Remains::default() && writes.is_empty() {
         return Write::update(cluster, &released).into_iter().collect();
     }
-    with_status(fleet, name, cluster, removal::conditions_of(cluster, &remains, now), now).after(writes)
+    with_status(fleet, name, cluster, removal::conditions_of(cluster, &remains, now), now).plan.after(writes)
 }
 
 /// The cluster without the finalizers that hold it for this; nothing if there are none.

@@ -4,9 +4,11 @@
 
 use std::collections::BTreeSet;
 
-use drover_engine::cluster::signing_request::{self, Verdict};
+use drover_api::cluster::ManagedCluster;
+use drover_engine::cluster::signing_request::{self, Verdict, Wait};
 use drover_runtime::{
     controller::{Plan, Reconciler},
+    events::Event,
     store::ObjectKey,
     write::Write,
 };
@@ -15,6 +17,7 @@ use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::Time,
     jiff::Timestamp,
 };
+use kube::ResourceExt;
 
 use crate::fleet::Fleet;
 
@@ -32,12 +35,21 @@ impl Reconciler<Fleet> for SigningRequests {
     fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan<Fleet> {
         let Some(request) = fleet.belongings.requests.get(key) else { return Plan::default() };
         let cluster = signing_request::cluster_of(request).and_then(|name| fleet.cluster(&name));
-        let write = match signing_request::judge(request, cluster.map(|cluster| &**cluster), &self.bootstrap_groups) {
-            Verdict::NotOurs | Verdict::Wait => None,
+        match signing_request::judge(request, cluster.map(|cluster| &**cluster), &self.bootstrap_groups) {
+            Verdict::None => Plan::default(),
+            Verdict::Wait(what) => Plan::default().saying(cluster.map(|cluster| waits(request, cluster, what))),
             Verdict::Approve(why) => decide(request, "Approved", "AgentOfAcceptedCluster", why, now),
             Verdict::Deny(flaw) => decide(request, "Denied", "NotAnAgentsRequest", &flaw.to_string(), now),
-        };
-        write.into_iter().collect()
+        }
+    }
+}
+
+/// Tells what a request waits for.
+fn waits(request: &CertificateSigningRequest, cluster: &ManagedCluster, what: Wait) -> Event {
+    let note = format!("the signing request {} waits: {what}", request.name_any());
+    match what {
+        Wait::Acceptance => Event::normal(cluster, "RequestWaits", note),
+        Wait::Rejoin | Wait::Stranger => Event::warning(cluster, "RequestWaits", note),
     }
 }
 
@@ -47,7 +59,7 @@ fn decide(
     reason: &str,
     message: &str,
     now: Timestamp,
-) -> Option<Write<Fleet>> {
+) -> Plan<Fleet> {
     let decision = CertificateSigningRequestCondition {
         type_: type_.to_owned(),
         status: "True".to_owned(),
@@ -58,5 +70,5 @@ fn decide(
     };
     let mut wanted = request.clone();
     wanted.status.get_or_insert_default().conditions.get_or_insert_default().push(decision);
-    Write::approval(request, &wanted)
+    Write::approval(request, &wanted).into_iter().collect()
 }
