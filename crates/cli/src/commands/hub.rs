@@ -47,7 +47,7 @@ pub(crate) struct HubCommand {
     #[arg(long, value_name = "LIST", default_value = "*", allow_hyphen_values = true)]
     controllers: Controllers,
     /// A group whose members may bring clusters in: their requests for the first certificate of a cluster that is
-    /// accepted are approved. Can be given several times.
+    /// accepted are approved. Can be given several times; an empty one is nobody's.
     #[arg(long = "bootstrap-group", value_name = "GROUP", default_value = BOOTSTRAP_GROUP)]
     bootstrap_groups: Vec<String>,
     /// Where it is told why a placement selects what it selects, at /debug/placements/NAMESPACE/NAME; nowhere if it is not
@@ -75,7 +75,7 @@ impl HubCommand {
             identity: self.leader_elect.then(|| self.identity.clone().unwrap_or_else(own_identity)),
             health_listen: Some(self.health_listen),
             controllers: self.controllers.clone(),
-            bootstrap_groups: self.bootstrap_groups.iter().cloned().collect(),
+            bootstrap_groups: self.bootstrap_groups.iter().filter(|group| !group.is_empty()).cloned().collect(),
             debug_listen: self.debug_listen,
         };
         let hub = Hub::start(client, &options, Clock::system()).await?;
