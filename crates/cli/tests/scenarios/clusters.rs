@@ -34,9 +34,9 @@ use kube::{
     Api, ResourceExt,
     api::{DeleteParams, ListParams, Patch, PatchParams},
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::running::{as_hub, condition, create, options, start, start_at};
+use crate::running::{as_hub, change, condition, create, options, start, start_at};
 
 drover_testkit::scenarios! {
     Own {
@@ -77,13 +77,6 @@ fn taint<'a>(cluster: &'a ManagedCluster, key: &str) -> Option<&'a Taint> {
 
 async fn accept(world: &World, cluster: &str, accepted: bool) {
     change(&clusters(world), cluster, json!({ "spec": { "hubAcceptsClient": accepted } })).await;
-}
-
-async fn change<K>(api: &Api<K>, name: &str, patch: Value) -> K
-where
-    K: Clone + serde::de::DeserializeOwned + std::fmt::Debug,
-{
-    api.patch(name, &PatchParams::default(), &Patch::Merge(patch)).await.expect("an object can be changed")
 }
 
 async fn until(world: &World, cluster: &str, what: &str, holds: impl Fn(&ManagedCluster) -> bool) -> ManagedCluster {

@@ -43,7 +43,7 @@ async fn kubectl_get(world: &World) -> String {
 }
 
 /// A table without the values of its last column, AGE, which depend on when it was printed.
-fn without_age(table: &str) -> String {
+pub(crate) fn without_age(table: &str) -> String {
     let mut lines = table.lines();
     let header = lines.next().expect("a table has a header");
     let age_at = header.rfind("AGE").expect("the last column is the age");

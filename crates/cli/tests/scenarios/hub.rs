@@ -1,4 +1,4 @@
-//! The hub, under the role that `deploy/` ships: sets, bindings and placements on a real Kubernetes.
+//! The hub, under the role that `deploy/` ships: sets and bindings, rest, and who leads.
 
 use std::{
     collections::BTreeSet,
@@ -9,10 +9,10 @@ use std::{
 
 use drover_api::{
     cluster::{
-        ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding, ManagedClusterSetBindingSpec,
-        ManagedClusterSetSpec, Placement, PlacementDecision, PlacementSpec,
+        ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding, ManagedClusterSetSpec, Placement,
+        PlacementDecision, PlacementSpec,
     },
-    names::{CLUSTER_AVAILABLE, CLUSTER_LEASE, HUB_ACCEPTED, PLACEMENT_LABEL},
+    names::{CLUSTER_AVAILABLE, CLUSTER_LEASE, HUB_ACCEPTED},
 };
 use drover_runtime::clock::{ManualClock, after};
 use drover_testkit::{World, wait};
@@ -27,34 +27,21 @@ use k8s_openapi::{
 };
 use kube::{
     Api, Client, ResourceExt,
-    api::{DeleteParams, ListParams, Patch, PatchParams},
+    api::{ListParams, Patch, PatchParams},
 };
 use serde_json::json;
 
-use crate::running::{
-    NAMESPACE, as_hub, bound_namespace, condition, create, make_cluster, satisfied, selected, start, start_at,
-};
+use crate::running::{NAMESPACE, as_hub, bound_namespace, condition, create, make_cluster, selected, start, start_at};
 
 drover_testkit::scenarios! {
     Own {
         sets_and_bindings_say_what_they_are,
-        a_placement_selects_follows_and_explains,
-        a_placement_that_makes_no_sense_keeps_its_decisions,
         a_restarted_hub_at_rest_writes_nothing,
         another_hub_takes_over_when_the_leader_ends,
         another_hub_takes_over_when_the_leader_is_killed,
         a_leader_that_was_frozen_finds_that_it_leads_no_more,
         the_command_runs_the_hub_and_releases_the_lease,
     }
-}
-
-/// The clusters in all slices of a placement.
-async fn decisions(world: &World, namespace: &str, placement: &str) -> BTreeSet<String> {
-    let slices = Api::<PlacementDecision>::namespaced(world.client(), namespace);
-    let of_placement = ListParams::default().labels(&format!("{PLACEMENT_LABEL}={placement}"));
-    let slices = slices.list(&of_placement).await.expect("decisions can be read");
-    let clusters = slices.items.into_iter().flat_map(|slice| slice.status.unwrap_or_default().decisions);
-    clusters.map(|decision| decision.cluster_name.to_string()).collect()
 }
 
 async fn sets_and_bindings_say_what_they_are(world: World) {
@@ -95,83 +82,6 @@ async fn sets_and_bindings_say_what_they_are(world: World) {
     sets.patch("global", &PatchParams::default(), &Patch::Merge(other)).await.expect("a set can be edited");
     wait::until(&sets, "global", "its selector is put back", |set| set.spec.cluster_selector.label_selector.is_some())
         .await;
-    hub.stop().await;
-}
-
-async fn a_placement_selects_follows_and_explains(world: World) {
-    let hub = start(as_hub(&world).await, None).await;
-    for number in 0..103 {
-        make_cluster(&world, &format!("cluster-{number:03}"), "production").await;
-    }
-    let namespace = world.namespace("placing").await;
-    let placements = Api::<Placement>::namespaced(world.client(), &namespace);
-    create(&placements, Placement::new("all", PlacementSpec::default())).await;
-    wait::until(&placements, "all", "it says that nothing is bound", |placement| {
-        satisfied(placement) == Some(("False", "NoManagedClusterSetBindings"))
-    })
-    .await;
-
-    create(
-        &Api::<ManagedClusterSet>::all(world.client()),
-        ManagedClusterSet::new("production", ManagedClusterSetSpec::default()),
-    )
-    .await;
-    let spec = ManagedClusterSetBindingSpec { cluster_set: "production".to_owned() };
-    create(&Api::namespaced(world.client(), &namespace), ManagedClusterSetBinding::new("production", spec)).await;
-    let placement =
-        wait::until(&placements, "all", "it selects all", |placement| selected(placement) == Some(103)).await;
-    assert_eq!(satisfied(&placement), Some(("True", "AllDecisionsScheduled")));
-    assert_eq!(decisions(&world, &namespace, "all").await.len(), 103);
-    let slices = Api::<PlacementDecision>::namespaced(world.client(), &namespace);
-    let sizes = slices.list(&ListParams::default()).await.expect("decisions can be read");
-    let sizes: Vec<_> =
-        sizes.iter().map(|slice| slice.status.as_ref().map_or(0, |status| status.decisions.len())).collect();
-    assert_eq!(sizes, [100, 3], "slices hold at most 100 clusters");
-
-    let clusters = Api::<ManagedCluster>::all(world.client());
-    let taint = json!({ "spec": { "taints": [{ "key": "example.com/broken", "effect": "NoSelect" }] } });
-    clusters
-        .patch("cluster-007", &PatchParams::default(), &Patch::Merge(taint))
-        .await
-        .expect("a cluster can be tainted");
-    let placement = wait::until(&placements, "all", "the tainted cluster is left out", |placement| {
-        selected(placement) == Some(102)
-    })
-    .await;
-    let message = &placement
-        .status
-        .expect("it was waited for")
-        .conditions
-        .into_iter()
-        .find(|c| c.type_ == "PlacementSatisfied")
-        .expect("it is there")
-        .message;
-    assert!(message.contains("102 of 103 clusters selected; left out: 1"), "{message}");
-    assert!(!decisions(&world, &namespace, "all").await.contains("cluster-007"));
-
-    placements.delete("all", &DeleteParams::default()).await.expect("a placement can be deleted");
-    wait::gone(&slices, "all-decision-1").await;
-    hub.stop().await;
-}
-
-async fn a_placement_that_makes_no_sense_keeps_its_decisions(world: World) {
-    let hub = start(as_hub(&world).await, None).await;
-    make_cluster(&world, "one", "default").await;
-    let namespace = bound_namespace(&world, "default").await;
-    let placements = Api::<Placement>::namespaced(world.client(), &namespace);
-    create(&placements, Placement::new("all", PlacementSpec::default())).await;
-    wait::until(&placements, "all", "it selects the cluster", |placement| selected(placement) == Some(1)).await;
-
-    let nonsense = json!({ "spec": { "predicates": [{ "requiredClusterSelector": { "celSelector": { "celExpressions": ["not cel ("] } } }] } });
-    placements.patch("all", &PatchParams::default(), &Patch::Merge(nonsense)).await.expect("a placement can be edited");
-
-    let placement = wait::until(&placements, "all", "it says that it makes no sense", |placement| {
-        let conditions = placement.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
-        condition(conditions, "PlacementMisconfigured") == Some(("True", "Misconfigured"))
-    })
-    .await;
-    assert_eq!(selected(&placement), Some(1));
-    assert_eq!(decisions(&world, &namespace, "all").await, BTreeSet::from(["one".to_owned()]));
     hub.stop().await;
 }
 

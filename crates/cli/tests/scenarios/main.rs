@@ -14,6 +14,7 @@ mod environment;
 mod examples;
 mod hub;
 mod parts;
+mod placements;
 mod policies;
 mod round_trip;
 mod rules;

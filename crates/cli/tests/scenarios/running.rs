@@ -17,7 +17,7 @@ use kube::{
     Api, Client,
     api::{Patch, PatchParams, PostParams},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use tracing_subscriber::EnvFilter;
 
 use crate::documents::repository;
@@ -77,6 +77,13 @@ where
     K: kube::Resource + Clone + std::fmt::Debug + serde::Serialize + serde::de::DeserializeOwned,
 {
     api.create(&PostParams::default(), &object).await.expect("an object can be made")
+}
+
+pub(crate) async fn change<K>(api: &Api<K>, name: &str, patch: Value) -> K
+where
+    K: Clone + serde::de::DeserializeOwned + std::fmt::Debug,
+{
+    api.patch(name, &PatchParams::default(), &Patch::Merge(patch)).await.expect("an object can be changed")
 }
 
 /// A namespace that is bound to a set.
