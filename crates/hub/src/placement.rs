@@ -13,7 +13,7 @@ use drover_api::{
     reference::ClusterName,
 };
 use drover_engine::placement::{
-    Decision, Facts, Misconfigured, Program, Scores, Slice, Verdict, is_disabled,
+    Decision, Facts, Misconfigured, Plugin, Problem, Program, Scores, Slice, Verdict, is_disabled,
     plan::{self, changes},
     sets::{self, Reach},
     status::{self, Before},
@@ -144,6 +144,10 @@ impl Placements {
         self.metrics.stepped(Self::NAME, "decide", 1);
         let stored = slices_of(case.fleet, case.key);
         let current: Vec<_> = stored.iter().map(|decision| Slice::read(decision)).collect();
+        if let Some(error) = case.unknown(&reach, &current) {
+            let status = status::misconfigured(&error, &before(case.placement, case.now));
+            return with_status(case.placement, status).into_iter().collect();
+        }
         let decision = case.decide(&found.verdicts, &reach, &current);
         let (until, wake) = (decision.held_back_until, decision.wake_up);
         let event = event(case.placement, &current, &decision);
@@ -183,6 +187,41 @@ impl Evidence for Case<'_> {
 }
 
 impl Case<'_> {
+    /// What keeps a placement from being decided on, because nobody can tell whether somebody who is selected still should be. It
+    /// was so already when this hub started, or the hub would know what was there before.
+    fn unknown(&self, reach: &Reach, current: &[Slice]) -> Option<Misconfigured> {
+        let unreadable = |kind, key: &ObjectKey| Misconfigured {
+            plugin: Plugin::Fleet,
+            problem: Problem::Unreadable { kind, name: key.to_string() },
+        };
+        if current.iter().all(|slice| slice.decisions.is_empty()) {
+            return None;
+        }
+        let fleet = self.fleet;
+        let mut selected = current.iter().flat_map(Slice::clusters).map(ObjectKey::cluster_wide);
+        let mut cluster = || selected.find(|key| fleet.clusters.get(key).is_none() && fleet.clusters.has(key));
+        let mut bindings = fleet.bindings.unknown().filter(|key| key.namespace == self.key.namespace);
+        self.unknown_set(reach)
+            .or_else(|| cluster().map(|key| unreadable("ManagedCluster", &key)))
+            .or_else(|| bindings.next().map(|key| unreadable("ManagedClusterSetBinding", key)))
+            .or_else(|| self.unreadable_set().map(|key| unreadable("ManagedClusterSet", &key)))
+    }
+
+    /// What is wrong with a set in reach whose clusters nobody can tell, because its selector makes no sense.
+    fn unknown_set(&self, reach: &Reach) -> Option<Misconfigured> {
+        let Reach::Sets(sets) = reach else { return None };
+        let members = sets.iter().filter_map(|set| self.fleet.members.get(set));
+        let mut without_clusters = members.filter(|members| members.clusters.is_empty());
+        without_clusters.find_map(|members| members.membership.as_ref().err().cloned())
+    }
+
+    /// A set that the namespace is bound to, and that can not be read.
+    fn unreadable_set(&self) -> Option<ObjectKey> {
+        let bindings = self.fleet.bindings.in_namespace(&self.key.namespace);
+        let mut sets = bindings.map(|(_, binding)| ObjectKey::cluster_wide(&binding.spec.cluster_set));
+        sets.find(|key| self.fleet.sets.get(key).is_none() && self.fleet.sets.has(key))
+    }
+
     fn decide(&self, verdicts: &Verdicts, reach: &Reach, current: &[Slice]) -> Decision {
         self.with_facts(reach, current, |facts| self.program.decide(verdicts.iter(), facts))
     }

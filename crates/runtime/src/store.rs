@@ -127,6 +127,11 @@ impl<K: Resource> Store<K> {
         self.objects.contains_key(key) || self.unreadable.contains(key)
     }
 
+    /// The objects that are there and are not known, because they can not be read.
+    pub fn unknown(&self) -> impl Iterator<Item = &ObjectKey> {
+        self.unreadable.iter().filter(|key| !self.objects.contains_key(*key))
+    }
+
     /// All objects, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&ObjectKey, &Arc<K>)> {
         self.objects.iter()

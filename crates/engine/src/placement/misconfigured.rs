@@ -33,11 +33,21 @@ pub enum Plugin {
     ScoreRateLimit,
     /// The selector of a ManagedClusterSet.
     ClusterSet,
+    /// What the placement is decided by: sets, bindings and clusters.
+    Fleet,
 }
 
 /// What makes no sense.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
+    /// An object that the decision hinges on is there, and can not be read.
+    #[error("the {kind} {name} can not be read: correct or delete it")]
+    Unreadable {
+        /// Of which kind it is.
+        kind: &'static str,
+        /// What it is called.
+        name: String,
+    },
     /// A selector's operator is unknown.
     #[error("{place}: the operator {operator:?} of {key:?} is none of In, NotIn, Exists and DoesNotExist")]
     Operator {
@@ -163,6 +173,7 @@ impl fmt::Display for Plugin {
             Self::NumberOfClusters => "NumberOfClusters",
             Self::ScoreRateLimit => "ScoreRateLimit",
             Self::ClusterSet => "ClusterSet",
+            Self::Fleet => "Fleet",
         })
     }
 }

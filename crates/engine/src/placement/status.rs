@@ -93,8 +93,8 @@ pub(super) fn decided(outcome: &Outcome, slices: &[Slice], before: &Before) -> P
 pub fn misconfigured(error: &Misconfigured, before: &Before) -> PlacementStatus {
     let mut status = before.status.cloned().unwrap_or_default();
     let kept = match status.number_of_selected_clusters {
-        0 => "nothing is selected until the placement is corrected".to_owned(),
-        kept => format!("the last decision, with {kept} clusters, stays until the placement is corrected"),
+        0 => "nothing is selected until that is corrected".to_owned(),
+        kept => format!("the last decision, with {kept} clusters, stays until that is corrected"),
     };
     status.conditions = before.conditions([
         (MISCONFIGURED, true, "Misconfigured", error.to_string()),
@@ -121,7 +121,10 @@ impl Outcome<'_> {
                 format!("no cluster belongs to the sets in reach: {}", listed(sets))
             }
             (Reason::NoIntersection, Reach::NoIntersection { named }) => {
-                format!("the namespace is bound to none of the sets that the placement names: {}", listed(named))
+                format!(
+                    "the placement names sets to which the namespace is not bound, or which do not exist: {}",
+                    listed(named)
+                )
             }
             (Reason::NoManagedClusterSetBindings, _) => {
                 "the namespace is bound to no cluster set that exists: create a ManagedClusterSetBinding".to_owned()

@@ -48,7 +48,7 @@ fn the_reason_says_why_nothing_is_in_reach() {
     assert_eq!(reason(reach(&[], &[], &[]), vec![]).0, "NoManagedClusterSetBindings");
     let (why, message) = reason(reach(&["c"], &["a"], &["a"]), vec![]);
     assert_eq!(why, "NoIntersection");
-    assert_eq!(message, "the namespace is bound to none of the sets that the placement names: c");
+    assert_eq!(message, "the placement names sets to which the namespace is not bound, or which do not exist: c");
     assert_eq!(reason(in_reach(), vec![]).0, "AllManagedClusterSetsEmpty");
     let taint = json!({ "spec": { "taints": [{ "key": "t", "effect": "NoSelect" }] } });
     assert_eq!(reason(in_reach(), vec![cluster("c", &json!({}), &taint)]).0, "NoManagedClusterMatched");

@@ -170,6 +170,16 @@ async fn a_set_whose_selector_makes_no_sense_keeps_its_clusters(world: World) {
     until_selected(&placements, "later", 1).await;
     assert_eq!(decisions(&world, &namespace, "all").await, names(["one"]));
     hub.stop().await;
+
+    // A hub that never knew which clusters they were.
+    let hub = start(client, None).await;
+    let told = wait::until(&placements, "all", "it says that the set makes no sense", is_misconfigured).await;
+    let told = message(&told, "PlacementMisconfigured");
+    assert!(told.contains("the set production clusterSelector.labelSelector"), "{told}");
+    assert_eq!(decisions(&world, &namespace, "all").await, names(["one"]));
+    change(&sets, "production", json!({ "spec": selector("NotIn") })).await;
+    until_selected(&placements, "all", 0).await;
+    hub.stop().await;
 }
 
 async fn one_placement_that_can_not_be_read_holds_up_nobody(world: World) {
