@@ -3,7 +3,13 @@
 //! Two readers look on: one follows a watch, which tells of every state that there was, and one lists over and over, as
 //! somebody does who starts or resynchronises.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
 
 use drover_api::{
     cluster::{
@@ -38,8 +44,10 @@ drover_testkit::scenarios! {
 const STAYING: usize = 250;
 /// How many clusters come and go in front of them.
 const PASSING: usize = 30;
-/// A slice that the scenario makes itself: what was written before it has been read when it is seen.
-const MARKER: &str = "marker";
+/// How the name of a slice ends that the scenario makes itself: when it is seen, what was written before has been read.
+const MARKER: &str = "-marker";
+/// How often decisions are listed at the least.
+const LISTS: usize = 50;
 
 type Slices = BTreeMap<String, BTreeSet<String>>;
 
@@ -49,6 +57,7 @@ struct Readers {
     placement: &'static str,
     watching: JoinHandle<Journal>,
     listing: JoinHandle<()>,
+    lists: Arc<AtomicUsize>,
 }
 
 /// In which slices each cluster was seen.
@@ -75,17 +84,21 @@ impl Readers {
         let params = WatchParams::default().labels(&of(placement));
         let events = slices.watch(&params, &version).await.expect("decisions can be watched").boxed();
         let watching = tokio::spawn(follow(events, known, staying.clone()));
-        let listing = tokio::spawn(list(slices.clone(), placement, staying.clone()));
-        Self { slices, placement, watching, listing }
+        let lists = Arc::new(AtomicUsize::new(0));
+        let listing = tokio::spawn(list(slices.clone(), placement, staying.clone(), Arc::clone(&lists)));
+        Self { slices, placement, watching, listing, lists }
     }
 
     /// What was read, when all that was written so far has been.
     async fn finish(self) -> Journal {
-        let marker = PlacementDecision::new(MARKER, PlacementDecisionSpec {}).labelled(PLACEMENT_LABEL, self.placement);
-        create(&self.slices, marker).await;
+        let marker = PlacementDecision::new(&format!("{}{MARKER}", self.placement), PlacementDecisionSpec {});
+        create(&self.slices, marker.labelled(PLACEMENT_LABEL, self.placement)).await;
         let journal = self.watching.await.expect("nobody is missing in the watch");
-        assert!(!self.listing.is_finished(), "{:?}", self.listing.await);
         self.listing.abort();
+        let aborted = self.listing.await.is_err_and(|end| end.is_cancelled());
+        assert!(aborted, "nobody is missing in the lists");
+        let lists = self.lists.load(Ordering::Relaxed);
+        assert!(lists >= LISTS, "{}: decisions were listed only {lists} times", self.placement);
         journal
     }
 }
@@ -99,7 +112,7 @@ async fn follow(
     let mut journal = Journal::new();
     loop {
         match events.next().await.expect("the watch goes on").expect("the watch is readable") {
-            WatchEvent::Added(slice) | WatchEvent::Modified(slice) if slice.name_any() != MARKER => {
+            WatchEvent::Added(slice) | WatchEvent::Modified(slice) if !slice.name_any().ends_with(MARKER) => {
                 for cluster in clusters_of(&slice) {
                     journal.entry(cluster).or_default().insert(slice.name_any());
                 }
@@ -114,11 +127,17 @@ async fn follow(
 }
 
 /// Lists all slices again and again, and looks each time.
-async fn list(slices: Api<PlacementDecision>, placement: &'static str, staying: BTreeSet<String>) {
+async fn list(
+    slices: Api<PlacementDecision>,
+    placement: &'static str,
+    staying: BTreeSet<String>,
+    lists: Arc<AtomicUsize>,
+) {
     loop {
         let found = slices.list(&ListParams::default().labels(&of(placement))).await.expect("decisions can be read");
         let found = found.iter().map(|slice| (slice.name_any(), clusters_of(slice))).collect();
         nobody_is_missing(&staying, &found, "a list");
+        lists.fetch_add(1, Ordering::Relaxed);
     }
 }
 
