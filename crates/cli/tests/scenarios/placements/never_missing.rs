@@ -71,7 +71,8 @@ fn clusters_of(slice: &PlacementDecision) -> BTreeSet<String> {
 fn nobody_is_missing(staying: &BTreeSet<String>, slices: &Slices, reader: &str) {
     let seen: BTreeSet<_> = slices.values().flatten().collect();
     let missing: Vec<_> = staying.iter().filter(|cluster| !seen.contains(cluster)).collect();
-    assert!(missing.is_empty(), "{reader}: {} clusters are missing, {missing:?}, from {slices:?}", missing.len());
+    let sizes: BTreeMap<_, _> = slices.iter().map(|(slice, clusters)| (slice, clusters.len())).collect();
+    assert!(missing.is_empty(), "{reader}: {missing:?} are in no slice; the slices and their sizes are {sizes:?}");
 }
 
 impl Readers {
@@ -162,7 +163,8 @@ async fn start(client: Client) -> Hub {
 }
 
 /// Groups by wave, each with the wave that it takes, of at most so many clusters.
-fn grouped(waves: [(&str, &str); 2], size: Value) -> Value {
+fn grouped(waves: [(&str, &str); 2], size: impl Into<Value>) -> Value {
+    let size = size.into();
     let groups = waves.map(|(group, wave)| {
         let selector = json!({ "labelSelector": { "matchLabels": { "wave": wave } } });
         json!({ "groupName": group, "groupClusterSelector": selector })
@@ -171,7 +173,8 @@ fn grouped(waves: [(&str, &str); 2], size: Value) -> Value {
 }
 
 /// In the order of their scores, which nobody reports, so that their names decide: who comes in front shifts all.
-fn in_order(size: Value) -> Value {
+fn in_order(size: impl Into<Value>) -> Value {
+    let size = size.into();
     let unknown = json!({ "type": "AddOn", "addOn": { "resourceName": "none", "scoreName": "none" } });
     json!({
         "sortBy": "Score",
@@ -247,8 +250,8 @@ async fn a_cluster_that_moves_between_slices_is_never_missing(world: World) {
     }
     let namespace = bound_namespace(&world, "production").await;
     let scene = Scene { placements: placements(&world, &namespace), world };
-    create(&scene.placements, placement(GROUPED, grouped(WAVES, json!("100%")))).await;
-    create(&scene.placements, placement(IN_ORDER, in_order(json!("100%")))).await;
+    create(&scene.placements, placement(GROUPED, grouped(WAVES, "100%"))).await;
+    create(&scene.placements, placement(IN_ORDER, in_order("100%"))).await;
     scene.until(GROUPED, &[("canary", 125), ("rest", 125)]).await;
     scene.until(IN_ORDER, &[("", 250)]).await;
     let all: BTreeSet<_> = staying().into_iter().collect();
@@ -285,7 +288,7 @@ async fn clusters_change_their_group(scene: &Scene) {
 async fn slices_shift(scene: &Scene) {
     scene.come_to_front().await;
     scene.until(IN_ORDER, &[("", 280)]).await;
-    scene.edit(IN_ORDER, in_order(json!(20))).await;
+    scene.edit(IN_ORDER, in_order(20)).await;
     scene.until(IN_ORDER, &[("", 20); 14]).await;
     scene.leave_the_front().await;
     scene.until(IN_ORDER, &[vec![("", 20); 12], vec![("", 10)]].concat()).await;
@@ -304,16 +307,16 @@ async fn groups_change_their_size(scene: &Scene) {
 }
 
 async fn groups_are_exchanged_while_the_hub_is_restarted(scene: &Scene, hub: Hub, client: Client) -> Hub {
-    scene.edit(GROUPED, grouped(EXCHANGED, json!("100%"))).await;
+    scene.edit(GROUPED, grouped(EXCHANGED, "100%")).await;
     scene.until(GROUPED, &[("canary", 187), ("rest", 63)]).await;
-    scene.edit(GROUPED, grouped(WAVES, json!(25))).await;
+    scene.edit(GROUPED, grouped(WAVES, 25)).await;
     scene.come_to_front().await;
     // It ends with whatever it has written until now, and the next one goes on from there.
     hub.stop().await;
     let hub = start(client).await;
     scene.until_groups(4 + 8, 1).await;
     scene.leave_the_front().await;
-    scene.edit(GROUPED, grouped(EXCHANGED, json!("100%"))).await;
+    scene.edit(GROUPED, grouped(EXCHANGED, "100%")).await;
     scene.until(GROUPED, &[("canary", 187), ("rest", 63)]).await;
     scene.until(IN_ORDER, &[("", 250)]).await;
     hub
