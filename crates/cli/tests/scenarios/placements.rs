@@ -92,6 +92,15 @@ async fn label(world: &World, cluster: &str, key: &str, value: &str) {
     change(&clusters, cluster, json!({ "metadata": { "labels": { key: value } } })).await;
 }
 
+/// Waits until the hub has seen that so many clusters have a label and are well. A placement that is made now decides on all of
+/// them at once; one that is made before keeps whom it found first.
+async fn until_seen(placements: &Api<Placement>, key: &str, count: i32) {
+    let labels = json!({ "matchExpressions": [{ "key": key, "operator": "Exists" }] });
+    let spec = json!({ "predicates": [{ "requiredClusterSelector": { "labelSelector": labels } }] });
+    create(placements, placement("seen", spec)).await;
+    until_selected(placements, "seen", count).await;
+}
+
 async fn a_placement_selects_follows_and_explains(world: World) {
     let hub = start(as_hub(&world).await, None).await;
     for number in 0..103 {
@@ -276,6 +285,7 @@ async fn clusters_are_spread_as_far_as_there_are_any(world: World) {
     }
     let namespace = bound_namespace(&world, "default").await;
     let placements = placements(&world, &namespace);
+    until_seen(&placements, "region", 6).await;
     let over_regions = |action: &str| {
         let constraint =
             json!({ "topologyKey": "region", "topologyKeyType": "Label", "maxSkew": 1, "whenUnsatisfiable": action });
@@ -312,11 +322,13 @@ async fn groups(world: &World, namespace: &str, placement: &str) -> BTreeSet<(St
 async fn groups_are_written_on_the_decisions(world: World) {
     let hub = start(as_hub(&world).await, None).await;
     for number in 1..=5 {
-        make_cluster(&world, &format!("cluster-{number}"), "default").await;
+        let cluster = format!("cluster-{number}");
+        make_cluster(&world, &cluster, "default").await;
+        label(&world, &cluster, "ring", if number == 4 { "canary" } else { "rest" }).await;
     }
-    label(&world, "cluster-4", "ring", "canary").await;
     let namespace = bound_namespace(&world, "default").await;
     let placements = placements(&world, &namespace);
+    until_seen(&placements, "ring", 5).await;
     let canary = json!({
         "groupName": "canary",
         "groupClusterSelector": { "labelSelector": { "matchLabels": { "ring": "canary" } } },

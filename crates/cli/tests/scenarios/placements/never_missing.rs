@@ -309,12 +309,12 @@ async fn groups_change_their_size(scene: &Scene) {
 async fn groups_are_exchanged_while_the_hub_is_restarted(scene: &Scene, hub: Hub, client: Client) -> Hub {
     scene.edit(GROUPED, grouped(EXCHANGED, "100%")).await;
     scene.until(GROUPED, &[("canary", 187), ("rest", 63)]).await;
-    scene.edit(GROUPED, grouped(WAVES, 25)).await;
     scene.come_to_front().await;
+    scene.edit(GROUPED, grouped(WAVES, 7)).await;
     // It ends with whatever it has written until now, and the next one goes on from there.
     hub.stop().await;
     let hub = start(client).await;
-    scene.until_groups(4 + 8, 1).await;
+    scene.until_groups(14 + 27, 1).await;
     scene.leave_the_front().await;
     scene.edit(GROUPED, grouped(EXCHANGED, "100%")).await;
     scene.until(GROUPED, &[("canary", 187), ("rest", 63)]).await;
