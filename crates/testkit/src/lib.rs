@@ -5,7 +5,7 @@
 //! `kubectl`. Scenarios without a hub share one server; a hub acts on everything on its server, so a
 //! scenario that runs one gets a server of its own, from a pool that is kept warm.
 //!
-//! Nothing here sleeps: [`wait`] watches. Whoever does not exist yet, or is somebody else's program, is
+//! Nothing here sleeps for what can be watched: see [`wait`]. Whoever does not exist yet, or is somebody else's program, is
 //! played with an identity of its own, by [`play`].
 //!
 //! The server is the program in `testenv/`, built on first use and kept in a cache. It needs Go.

@@ -1,4 +1,4 @@
-//! Waiting for something to become true, by watching.
+//! Waiting for something to become true: by watching, or where nobody tells, by trying.
 
 use std::{fmt::Debug, time::Duration};
 
@@ -8,10 +8,13 @@ use kube::{
     Api, Resource, ResourceExt,
     runtime::{WatchStreamExt, watcher},
 };
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 /// Long enough for a machine that does many things at once.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// The longest pause between two attempts.
+const LONGEST_PAUSE: Duration = Duration::from_millis(250);
 
 /// Waits until the object of that name satisfies `condition`, and returns it. `what` is what is waited for, in words.
 pub async fn until<K>(api: &Api<K>, name: &str, what: &str, condition: impl Fn(&K) -> bool) -> K
@@ -72,4 +75,48 @@ where
         }
     });
     assert!(is_gone.await.is_ok(), "waited in vain for {name} to be gone");
+}
+
+/// Repeats an attempt until it comes out as it should, and returns what came of it. `what` is what is waited for, in words.
+///
+/// This is for roles and policies alone, because a server tells nobody when it has taken them up. An attempt that fails says how.
+pub async fn attempt<T>(what: &str, attempt: impl AsyncFnMut() -> Result<T, String>) -> T {
+    attempt_within(PATIENCE, what, attempt).await
+}
+
+async fn attempt_within<T>(patience: Duration, what: &str, mut attempt: impl AsyncFnMut() -> Result<T, String>) -> T {
+    let mut last = "no attempt came to an end".to_owned();
+    let succeeded = timeout(patience, async {
+        let mut pause = Duration::from_millis(1);
+        loop {
+            match attempt().await {
+                Ok(outcome) => return outcome,
+                Err(complaint) => last = complaint,
+            }
+            sleep(pause).await;
+            pause = LONGEST_PAUSE.min(pause * 2);
+        }
+    });
+    succeeded.await.unwrap_or_else(|_| panic!("tried in vain: {what}. The last attempt: {last}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn an_attempt_is_repeated_until_it_comes_out_right() {
+        let mut attempts = 0;
+        let third = attempt("the third", async || {
+            attempts += 1;
+            if attempts == 3 { Ok(attempts) } else { Err("too early".to_owned()) }
+        });
+        assert_eq!(third.await, 3);
+    }
+
+    #[tokio::test]
+    #[should_panic(expected = "tried in vain: pigs fly. The last attempt: they do not")]
+    async fn an_attempt_is_not_repeated_for_ever() {
+        attempt_within::<()>(Duration::ZERO, "pigs fly", async || Err("they do not".to_owned())).await;
+    }
 }

@@ -100,8 +100,11 @@ async fn until_told(world: &World, cluster: &ManagedCluster, reason: &str) {
     wait::some(&events, &regarding).await;
 }
 
-fn is_forbidden<T: std::fmt::Debug>(result: Result<T, kube::Error>) -> bool {
-    matches!(result, Err(kube::Error::Api(status)) if status.is_forbidden())
+fn is_forbidden<T: std::fmt::Debug>(result: kube::Result<T>) -> Result<(), String> {
+    match result {
+        Err(kube::Error::Api(status)) if status.is_forbidden() => Ok(()),
+        other => Err(format!("{other:?}")),
+    }
 }
 
 async fn a_cluster_is_let_in_when_it_is_accepted(world: World) {
@@ -187,12 +190,14 @@ async fn a_cluster_that_is_no_longer_accepted_sees_that_and_nothing_else(world: 
     let own = Api::<ManagedCluster>::all(agent.client());
     own.get("one").await.expect("an agent sees whether it is accepted");
     // The server learns of what was taken away a moment later.
-    while !is_forbidden(agent.works().list(&ListParams::default()).await) {}
-    while !is_forbidden(own.patch_status("one", &PatchParams::default(), &Patch::Merge(json!({}))).await) {}
+    let list = async || agent.works().list(&ListParams::default()).await;
+    let report = async || own.patch_status("one", &PatchParams::default(), &Patch::Merge(json!({}))).await;
+    wait::attempt("it may no longer see its works", async || is_forbidden(list().await)).await;
+    wait::attempt("it may no longer report", async || is_forbidden(report().await)).await;
 
     accept(&world, "one", true).await;
     until_accepted(&world, "one").await;
-    while agent.works().list(&ListParams::default()).await.is_err() {}
+    wait::attempt("it sees its works again", async || list().await.map_err(|error| error.to_string())).await;
     hub.stop().await;
 }
 

@@ -20,10 +20,10 @@ use kube::{
     runtime::{WatchStreamExt, watcher},
 };
 use serde_json::{Value, json};
-use tokio::{task::JoinHandle, time::timeout};
+use tokio::task::JoinHandle;
 
 use super::{conditions::holds, identity::Asked};
-use crate::{World, objects, wait, wait::PATIENCE};
+use crate::{World, objects, wait};
 
 /// The group of those who may bring clusters in.
 const BOOTSTRAP_GROUP: &str = "system:bootstrappers:managedcluster";
@@ -194,15 +194,12 @@ async fn may(client: &Client, verb: &str, group: &str, resource: &str, own: Opti
     let spec = SelfSubjectAccessReviewSpec { resource_attributes: Some(attributes), ..Default::default() };
     let review = SelfSubjectAccessReview { spec, ..SelfSubjectAccessReview::default() };
     let reviews = Api::<SelfSubjectAccessReview>::all(client.clone());
-    let allowed = async {
-        loop {
-            let answer = reviews.create(&PostParams::default(), &review).await.expect("everybody may ask");
-            if answer.status.is_some_and(|status| status.allowed) {
-                return;
-            }
-        }
-    };
-    assert!(timeout(PATIENCE, allowed).await.is_ok(), "waited in vain to be allowed to {verb} {resource}");
+    wait::attempt(&format!("{verb} {resource}"), async || {
+        let answer = reviews.create(&PostParams::default(), &review).await.expect("everybody may ask");
+        let is_allowed = answer.status.as_ref().is_some_and(|status| status.allowed);
+        if is_allowed { Ok(()) } else { Err(format!("not allowed: {:?}", answer.status)) }
+    })
+    .await;
 }
 
 fn is_reported(work: &ManifestWork) -> bool {
