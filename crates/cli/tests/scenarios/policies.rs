@@ -5,11 +5,12 @@
 mod attempt;
 mod table;
 
-use std::{collections::BTreeSet, fs, time::Duration};
+use std::{collections::BTreeSet, fs};
 
-use drover_testkit::World;
-use serde_json::Value;
-use tokio::time::timeout;
+use drover_api::work::ManifestWork;
+use drover_testkit::{World, objects, wait};
+use kube::Api;
+use serde_json::{Value, json};
 
 use self::{
     attempt::{Cast, Outcome, Row},
@@ -17,15 +18,12 @@ use self::{
 };
 use crate::{
     documents::{read, repository},
-    running::{as_hub, start},
+    running::{as_hub, create, start},
 };
 
 drover_testkit::scenarios! {
     Own { everybody_may_do_what_the_table_says }
 }
-
-/// How long the server may take until policies and roles are in force.
-const PATIENCE: Duration = Duration::from_mins(1);
 
 async fn everybody_may_do_what_the_table_says(world: World) {
     let hub = start(as_hub(&world).await, None).await;
@@ -37,6 +35,7 @@ async fn everybody_may_do_what_the_table_says(world: World) {
     // By force, because the hub has put c1 into the default set.
     let apply = ["apply", "--server-side", "--force-conflicts", "-f", scene.to_str().expect("a path is text")];
     world.kubectl(apply).await.success();
+    create(&Api::namespaced(world.client(), "c1"), large_work()).await;
     let rows = rows();
     settle(&cast, &rows).await;
     let mut complaints = Vec::new();
@@ -44,6 +43,21 @@ async fn everybody_may_do_what_the_table_says(world: World) {
         complaints.extend(row.complaint(&cast).await);
     }
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+}
+
+/// A work with an executor and some 700 KiB to apply, in many small parts, because comparing them is what costs.
+fn large_work() -> ManifestWork {
+    let data: Value = (0..200).map(|line| (format!("line-{line}"), json!("x".repeat(20)))).collect();
+    let manifests = (0..100).map(|at| {
+        let mut manifest = objects::config_map(&format!("large-{at}"));
+        manifest["data"] = data.clone();
+        manifest
+    });
+    let mut work = objects::work("c1", "large", manifests);
+    let account = json!({ "namespace": "apps", "name": "deployer" });
+    let executor = json!({ "subject": { "type": "ServiceAccount", "serviceAccount": account } });
+    work.spec.executor = serde_json::from_value(executor).expect("it is an executor");
+    work
 }
 
 /// The roles that the documentation shows, which are those that the table is tried with.
@@ -63,13 +77,7 @@ async fn settle(cast: &Cast, rows: &[Row]) {
         (None, _) => false,
     });
     for row in probes {
-        let mut last = String::new();
-        let settled = timeout(PATIENCE, async {
-            while let Some(complaint) = row.complaint(cast).await {
-                last = complaint;
-            }
-        });
-        assert!(settled.await.is_ok(), "waited in vain: {last}");
+        wait::attempt("policies and roles are in force", async || row.complaint(cast).await.map_or(Ok(()), Err)).await;
     }
 }
 

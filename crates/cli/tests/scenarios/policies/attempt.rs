@@ -3,7 +3,7 @@
 use drover_testkit::{World, play::Agent};
 use kube::{
     Api, Client,
-    api::{ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, PostParams},
+    api::{ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams, PostParams},
 };
 use serde_json::{Value, json};
 
@@ -33,11 +33,11 @@ impl Who {
     }
 
     pub(super) fn changes(self, object: Value) -> Attempt {
-        self.attempts(Act::Change, object)
+        self.attempts(Act::Change(By::Update), object)
     }
 
     pub(super) fn reports(self, object: Value) -> Attempt {
-        self.attempts(Act::Report, object)
+        self.attempts(Act::Report(By::Update), object)
     }
 
     pub(super) fn attempts(self, act: Act, object: Value) -> Attempt {
@@ -89,11 +89,31 @@ pub(super) enum Act {
     Get,
     List,
     Create,
-    /// Replaces the stored object by one that has these fields besides; null removes one.
-    Change,
+    /// Gives the stored object these fields besides; null removes one.
+    Change(By),
     /// The same, of its status.
-    Report,
+    Report(By),
     Delete,
+}
+
+/// By which request an object is changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum By {
+    /// The whole object is replaced.
+    Update,
+    /// A merge patch.
+    Patch,
+    /// A server-side apply, by somebody who has applied nothing before, and by force.
+    Apply,
+}
+
+impl By {
+    fn verb(self) -> &'static str {
+        match self {
+            Self::Update => "update",
+            Self::Patch | Self::Apply => "patch",
+        }
+    }
 }
 
 impl Act {
@@ -103,7 +123,7 @@ impl Act {
             Self::Get => "get",
             Self::List => "list",
             Self::Create => "create",
-            Self::Change | Self::Report => "update",
+            Self::Change(by) | Self::Report(by) => by.verb(),
             Self::Delete => "delete",
         }
     }
@@ -173,7 +193,7 @@ impl Attempt {
 }
 
 /// One row of the table.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Row {
     pub(super) who: Who,
     act: Act,
@@ -189,6 +209,21 @@ impl Row {
             Outcome::Refused(policy, _) => Some(policy),
             _ => None,
         }
+    }
+
+    /// The row, and if an object is changed in it, the rows that attempt the same by the other requests that can say it.
+    ///
+    /// What RBAC forbids depends on the request, so that stays one row.
+    pub(super) fn in_every_way(self) -> Vec<Self> {
+        let act = match (self.act, &self.outcome) {
+            (_, Outcome::Forbidden(_)) => return vec![self],
+            (Act::Change(_), _) => Act::Change,
+            (Act::Report(_), _) => Act::Report,
+            _ => return vec![self],
+        };
+        let apply = (!takes_away(&self.object)).then_some(By::Apply);
+        let ways = [By::Update, By::Patch].into_iter().chain(apply);
+        ways.map(|by| Self { act: act(by), ..self.clone() }).collect()
     }
 
     /// What the server does otherwise than the row says, if anything.
@@ -215,8 +250,18 @@ impl Row {
                 let object = serde_json::from_value(self.object.clone()).expect("it is an object");
                 api.create(&dry, &object).await.map(drop)
             }
-            Act::Change => api.replace(self.name(), &dry, &self.changed(cast).await).await.map(drop),
-            Act::Report => api.replace_status(self.name(), &dry, &self.changed(cast).await).await.map(drop),
+            Act::Change(By::Update) => api.replace(self.name(), &dry, &self.changed(cast).await).await.map(drop),
+            Act::Report(By::Update) => api.replace_status(self.name(), &dry, &self.changed(cast).await).await.map(drop),
+            Act::Change(By::Patch) => api.patch(self.name(), &dry_patch(), &Patch::Merge(&self.object)).await.map(drop),
+            Act::Report(By::Patch) => {
+                api.patch_status(self.name(), &dry_patch(), &Patch::Merge(&self.object)).await.map(drop)
+            }
+            Act::Change(By::Apply) => {
+                api.patch(self.name(), &dry_patch().force(), &Patch::Apply(&self.object)).await.map(drop)
+            }
+            Act::Report(By::Apply) => {
+                api.patch_status(self.name(), &dry_patch().force(), &Patch::Apply(&self.object)).await.map(drop)
+            }
             Act::Delete => api.delete(self.name(), &DeleteParams::default().dry_run()).await.map(drop),
         }
     }
@@ -249,6 +294,20 @@ impl Row {
     /// Who does what to which object.
     fn words(&self) -> String {
         format!("{:?}: {:?} {}", self.who, self.act, self.object)
+    }
+}
+
+fn dry_patch() -> PatchParams {
+    PatchParams { dry_run: true, ..PatchParams::apply("table") }
+}
+
+/// Whether a change takes something away, by null or by an empty list. Who has not applied it can not say that by an apply.
+fn takes_away(change: &Value) -> bool {
+    match change {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty() || items.iter().any(takes_away),
+        Value::Object(fields) => fields.values().any(takes_away),
+        _ => false,
     }
 }
 

@@ -1,10 +1,11 @@
 //! The table. The objects that are changed, and everybody's roles, are in `crates/cli/tests/policies.yaml` and in
 //! `docs/security.md`.
 
+use drover_api::names::{CLUSTER_AVAILABLE, HUB_ACCEPTED};
 use serde_json::{Value, json};
 
 use super::attempt::{
-    Act, Outcome, Row,
+    Act, By, Outcome, Row,
     Who::{self, Admin, AgentOfC1, AgentOfC10, Deployer, Newcomer, Trusted, User},
 };
 
@@ -13,27 +14,33 @@ const BIND: &str = "bind-cluster-set";
 const DESCRIBE: &str = "describe-cluster";
 const EXECUTE: &str = "name-executor";
 const JOIN: &str = "join-cluster-set";
+const NAME: &str = "name-cluster";
 const PLACE: &str = "use-placement";
+const REPORT: &str = "report-cluster";
 
 const SET_LABEL: &str = "cluster.open-cluster-management.io/clusterset";
 
 /// All rows.
 pub(super) fn rows() -> Vec<Row> {
     let parts = [
+        naming_a_cluster(),
         accepting(),
         describing_as_a_newcomer(),
         describing_as_an_agent(),
         moving(),
         binding(),
         naming_an_executor(),
+        changing_what_an_executor_applies(),
         naming_an_executor_for_the_hub(),
+        changing_what_an_executor_applies_for_the_hub(),
         upgrading_a_placement(),
         installing_on_a_placement(),
         meddling(AgentOfC1, "c10"),
         meddling(AgentOfC10, "c1"),
-        working_as_an_agent(),
+        reporting_on_a_cluster(),
     ];
-    parts.into_iter().flatten().collect()
+    let rows = parts.into_iter().flatten().flat_map(Row::in_every_way);
+    rows.chain(working_as_an_agent()).chain(leaving_out_what_the_hub_says()).collect()
 }
 
 /// A ManagedCluster with those fields in its metadata and spec.
@@ -49,6 +56,19 @@ fn object(api_version: &str, kind: &str, metadata: Value, spec: Value) -> Value 
     object
 }
 
+fn naming_a_cluster() -> Vec<Row> {
+    let named = |name| cluster(name, json!({}), json!({}));
+    let taken = ["managed-clusters", "registration", "work"];
+    let everybody = [Admin, Newcomer, User, AgentOfC10];
+    let refused = everybody.into_iter().flat_map(|who| taken.map(|name| who.creates(named(name)))).map(|attempt| {
+        attempt.refused(
+            NAME,
+            "because a group or a role of all agents is called so: register the cluster under another name",
+        )
+    });
+    refused.chain([Admin.creates(named("workshop")).allowed()]).collect()
+}
+
 fn accepting() -> Vec<Row> {
     let accepted = |name| cluster(name, json!({}), json!({ "hubAcceptsClient": true }));
     let not_accepted = |name| cluster(name, json!({}), json!({ "hubAcceptsClient": false }));
@@ -57,7 +77,7 @@ fn accepting() -> Vec<Row> {
     vec![
         Newcomer.creates(accepted("new")).refused(ACCEPT, right),
         Newcomer.creates(not_accepted("new")).allowed(),
-        Newcomer.changes(accepted("west-1")).forbidden(cannot(Act::Change, "managedclusters")),
+        Newcomer.changes(accepted("west-1")).forbidden(cannot(Act::Change(By::Update), "managedclusters")),
         User.creates(accepted("new")).refused(ACCEPT, right),
         User.creates(not_accepted("new")).allowed(),
         User.changes(accepted("west-1")).refused(ACCEPT, right),
@@ -194,16 +214,16 @@ fn work(cluster: &str, name: &str, spec: Value) -> Value {
 fn naming_an_executor() -> Vec<Row> {
     let new = |cluster, executor| work(cluster, "new", work_spec(executor));
     let kept = |cluster| work(cluster, "kept", work_spec(Some("deployer")));
-    let on_c1 = "naming the executor system:serviceaccount:apps:deployer needs the right to execute-as on manifestworks of that \
-                 name in the namespace \"c1\"";
-    let on_c10 = "of that name in the namespace \"c10\": leave the executor out";
-    let owner = "naming the executor system:serviceaccount:apps:owner needs the right";
+    let on_c1 = "saying what is applied as system:serviceaccount:apps:deployer needs the right to execute-as on manifestworks \
+                 of that name in the namespace \"c1\"";
+    let on_c10 = "of that name in the namespace \"c10\": leave";
+    let owner = "saying what is applied as system:serviceaccount:apps:owner needs the right";
     vec![
         User.creates(new("c1", None)).allowed(),
         User.creates(new("c1", Some("deployer"))).refused(EXECUTE, on_c1),
         User.changes(kept("c1")).refused(EXECUTE, on_c1),
         User.changes(kept("c10")).refused(EXECUTE, on_c10),
-        User.changes(work("c1", "kept", work_spec(None))).allowed(),
+        User.changes(work("c10", "kept", work_spec(None))).allowed(),
         User.changes(work("c1", "kept", json!({ "executor": null }))).allowed(),
         Trusted.creates(new("c1", Some("deployer"))).allowed(),
         Trusted.changes(kept("c1")).allowed(),
@@ -214,36 +234,91 @@ fn naming_an_executor() -> Vec<Row> {
     ]
 }
 
+/// The work `kept` has the executor `owner`, and `large` has `deployer`.
+fn changing_what_an_executor_applies() -> Vec<Row> {
+    let orphan = json!({ "deleteOption": { "propagationPolicy": "Orphan" } });
+    let labelled = |name| {
+        let mut labelled = work("c1", name, json!({}));
+        labelled["metadata"]["labels"] = json!({ "seen": "yes" });
+        labelled
+    };
+    let finalized = |name| {
+        let mut finalized = work("c1", name, json!({}));
+        finalized["metadata"]["finalizers"] = json!(["cluster.open-cluster-management.io/manifest-work-cleanup"]);
+        finalized
+    };
+    let stripped = json!({ "executor": null, "workload": work_spec(None)["workload"] });
+    let owner = "saying what is applied as system:serviceaccount:apps:owner needs the right to execute-as on manifestworks of that \
+                 name in the namespace \"c1\": leave what is applied as it is, take the executor out, or ask for that right";
+    let deployer = "saying what is applied as system:serviceaccount:apps:deployer needs the right";
+    vec![
+        User.changes(work("c1", "kept", work_spec(None))).refused(EXECUTE, owner),
+        User.changes(work("c1", "kept", orphan.clone())).refused(EXECUTE, owner),
+        User.changes(work("c1", "kept", stripped)).allowed(),
+        User.changes(labelled("kept")).allowed(),
+        Trusted.changes(work("c1", "kept", work_spec(None))).refused(EXECUTE, owner),
+        AgentOfC1.changes(work("c1", "kept", work_spec(None))).refused(EXECUTE, owner),
+        AgentOfC1.changes(finalized("kept")).allowed(),
+        Admin.changes(work("c1", "kept", work_spec(None))).allowed(),
+        User.changes(work("c1", "large", orphan.clone())).refused(EXECUTE, deployer),
+        User.changes(labelled("large")).allowed(),
+        Trusted.changes(work("c1", "large", orphan)).allowed(),
+        AgentOfC1.changes(finalized("large")).allowed(),
+    ]
+}
+
+const EVERYWHERE: &str = "saying what is applied as system:serviceaccount:apps:deployer needs the right to execute-as on \
+                          manifestworks of that name in all namespaces";
+
 fn naming_an_executor_for_the_hub() -> Vec<Row> {
-    let everywhere = "naming the executor system:serviceaccount:apps:deployer needs the right to execute-as on manifestworks of \
-                      that name in all namespaces";
-    let owner = "naming the executor system:serviceaccount:apps:owner needs the right";
+    let owner = "saying what is applied as system:serviceaccount:apps:owner needs the right";
     let cases = [
         (User, None, Outcome::Allowed),
-        (User, Some("deployer"), Outcome::Refused(EXECUTE, everywhere)),
-        (Trusted, Some("deployer"), Outcome::Refused(EXECUTE, everywhere)),
+        (User, Some("deployer"), Outcome::Refused(EXECUTE, EVERYWHERE)),
+        (Trusted, Some("deployer"), Outcome::Refused(EXECUTE, EVERYWHERE)),
         (Deployer, Some("deployer"), Outcome::Allowed),
         (Deployer, Some("owner"), Outcome::Refused(EXECUTE, owner)),
     ];
     let rows = cases.into_iter().flat_map(|(who, executor, outcome)| {
-        sources_of_works(executor).map(|source| who.creates(source).ends(outcome.clone()))
+        sources_of_works("new", &work_spec(executor)).map(|source| who.creates(source).ends(outcome.clone()))
     });
     rows.collect()
 }
 
-/// What the hub makes works of, with an executor if one is named.
-fn sources_of_works(executor: Option<&str>) -> [Value; 4] {
-    let replica_set = json!({ "manifestWorkTemplate": work_spec(executor), "placementRefs": [{ "name": "ours" }] });
-    let template = json!({ "addonName": "new", "agentSpec": work_spec(executor) });
+/// Those called `acting` have the executor `deployer`.
+fn changing_what_an_executor_applies_for_the_hub() -> Vec<Row> {
+    let mut rows = Vec::new();
+    for source in sources_of_works("acting", &work_spec(None)) {
+        rows.push(User.changes(source.clone()).refused(EXECUTE, EVERYWHERE));
+        rows.push(Trusted.changes(source.clone()).refused(EXECUTE, EVERYWHERE));
+        rows.push(Deployer.changes(source).allowed());
+    }
+    for mut source in sources_of_works("acting", &json!({})) {
+        source["spec"] = json!({});
+        source["metadata"]["labels"] = json!({ "seen": "yes" });
+        rows.push(User.changes(source).allowed());
+    }
+    let metadata = json!({ "name": "acting", "namespace": "team" });
+    let elsewhere = json!({ "placementRefs": [{ "name": "elsewhere" }] });
+    let elsewhere = object("work.open-cluster-management.io/v1alpha1", "ManifestWorkReplicaSet", metadata, elsewhere);
+    let other_version = upgrade("acting", json!({ "clusterVersion": { "version": "4.12.1" } }));
+    rows.extend([elsewhere, other_version].map(|source| User.changes(source).allowed()));
+    rows
+}
+
+/// What the hub makes works of, with a work of that spec.
+fn sources_of_works(name: &str, work: &Value) -> [Value; 4] {
+    let replica_set = json!({ "manifestWorkTemplate": work, "placementRefs": [{ "name": "ours" }] });
+    let template = json!({ "addonName": name, "agentSpec": work });
     let upgrade_with = |action: &str| {
-        let mut upgrade = upgrade_of("new", "team", "ours");
-        upgrade["spec"][action] = json!({ "manifestWork": work_spec(executor) });
+        let mut upgrade = upgrade_of(name, "team", "ours");
+        upgrade["spec"][action] = json!({ "manifestWork": work });
         upgrade
     };
-    let metadata = json!({ "name": "new", "namespace": "team" });
+    let metadata = json!({ "name": name, "namespace": "team" });
     [
         object("work.open-cluster-management.io/v1alpha1", "ManifestWorkReplicaSet", metadata, replica_set),
-        object("addon.open-cluster-management.io/v1alpha1", "AddOnTemplate", json!({ "name": "new" }), template),
+        object("addon.open-cluster-management.io/v1alpha1", "AddOnTemplate", json!({ "name": name }), template),
         upgrade_with("preUpgradeAction"),
         upgrade_with("postUpgradeAction"),
     ]
@@ -315,6 +390,8 @@ const IN_A_CLUSTERS_NAMESPACE: [(&str, &str, &str, &str); 4] = [
     ("v1", "Secret", "secrets", "kept"),
 ];
 
+const WAYS: [By; 3] = [By::Update, By::Patch, By::Apply];
+
 /// All that an agent might try on another cluster and in its namespace.
 fn meddling(agent: Who, other: &str) -> Vec<Row> {
     let mut rows = Vec::new();
@@ -325,15 +402,17 @@ fn meddling(agent: Who, other: &str) -> Vec<Row> {
             let saying = format!("in API group \"{}\" in the namespace \"{other}\"", group(api_version));
             agent.attempts(act, object.clone()).forbidden(format!("{} {saying}", cannot(act, resource)))
         };
-        rows.extend([Act::Get, Act::List, Act::Create, Act::Change, Act::Delete].map(|act| forbidden(act, resource)));
+        rows.extend([Act::Get, Act::List, Act::Create, Act::Delete].map(|act| forbidden(act, resource)));
+        rows.extend(WAYS.map(|by| forbidden(Act::Change(by), resource)));
         if ["ManifestWork", "ManagedClusterAddOn"].contains(&kind) {
-            rows.push(forbidden(Act::Report, &format!("{resource}/status")));
+            rows.extend(WAYS.map(|by| forbidden(Act::Report(by), &format!("{resource}/status"))));
         }
     }
     let forbidden =
         |act, resource| agent.attempts(act, cluster(other, json!({}), json!({}))).forbidden(cannot(act, resource));
-    rows.extend([Act::Get, Act::Change, Act::Delete].map(|act| forbidden(act, "managedclusters")));
-    rows.push(forbidden(Act::Report, "managedclusters/status"));
+    rows.extend([Act::Get, Act::Delete].map(|act| forbidden(act, "managedclusters")));
+    rows.extend(WAYS.map(|by| forbidden(Act::Change(by), "managedclusters")));
+    rows.extend(WAYS.map(|by| forbidden(Act::Report(by), "managedclusters/status")));
     rows
 }
 
@@ -344,15 +423,56 @@ fn working_as_an_agent() -> Vec<Row> {
     let addon = object("addon.open-cluster-management.io/v1alpha1", "ManagedClusterAddOn", metadata, json!({}));
     let metadata = json!({ "name": "managed-cluster-lease", "namespace": "c1" });
     let lease = object("coordination.k8s.io/v1", "Lease", metadata, json!({ "holderIdentity": "agent" }));
-    let mut finalized = work("c1", "kept", json!({}));
-    finalized["metadata"]["finalizers"] = json!(["cluster.open-cluster-management.io/manifest-work-cleanup"]);
     vec![
         AgentOfC1.reports(cluster).allowed(),
         AgentOfC1.reports(work("c1", "kept", json!({}))).allowed(),
-        AgentOfC1.changes(finalized).allowed(),
         AgentOfC1.reports(addon.clone()).allowed(),
-        AgentOfC1.changes(addon).forbidden(cannot(Act::Change, "managedclusteraddons")),
+        AgentOfC1.changes(addon).forbidden(cannot(Act::Change(By::Update), "managedclusteraddons")),
         AgentOfC1.changes(lease).allowed(),
+    ]
+}
+
+/// A ManagedCluster with those conditions, each with its status and reason.
+fn conditioned(name: &str, conditions: &[(&str, &str, &str)]) -> Value {
+    let conditions = conditions.iter().map(|(type_, status, reason)| {
+        json!({
+            "type": type_,
+            "status": status,
+            "reason": reason,
+            "message": "",
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        })
+    });
+    let mut cluster = cluster(name, json!({}), json!({}));
+    cluster["status"] = json!({ "conditions": conditions.collect::<Value>() });
+    cluster
+}
+
+const ACCEPTED: (&str, &str, &str) = (HUB_ACCEPTED, "True", "HubClusterAdminAccepted");
+const AVAILABLE: (&str, &str, &str) = (CLUSTER_AVAILABLE, "True", "ManagedClusterAvailable");
+const LEFT_ALONE: &str = "leave the condition HubAcceptedManagedCluster in status.conditions as it is";
+
+fn reporting_on_a_cluster() -> Vec<Row> {
+    let denied = (HUB_ACCEPTED, "False", "HubClusterAdminDenied");
+    let otherwise = (HUB_ACCEPTED, "True", "Otherwise");
+    vec![
+        AgentOfC1.reports(conditioned("c1", &[ACCEPTED, AVAILABLE])).allowed(),
+        AgentOfC1.reports(conditioned("c1", &[denied, AVAILABLE])).refused(REPORT, LEFT_ALONE),
+        AgentOfC1.reports(conditioned("c1", &[otherwise, AVAILABLE])).refused(REPORT, LEFT_ALONE),
+        AgentOfC1.reports(conditioned("c1", &[])).refused(REPORT, LEFT_ALONE),
+        AgentOfC10.reports(conditioned("west-1", &[ACCEPTED])).refused(REPORT, LEFT_ALONE),
+        AgentOfC10.reports(conditioned("west-1", &[AVAILABLE])).allowed(),
+        Admin.reports(conditioned("c1", &[denied])).allowed(),
+    ]
+}
+
+/// An update and a merge patch say all conditions, and so remove those that they leave out. An apply does not.
+fn leaving_out_what_the_hub_says() -> Vec<Row> {
+    let available_alone = |by| AgentOfC1.attempts(Act::Report(by), conditioned("c1", &[AVAILABLE]));
+    vec![
+        available_alone(By::Update).refused(REPORT, LEFT_ALONE),
+        available_alone(By::Patch).refused(REPORT, LEFT_ALONE),
+        available_alone(By::Apply).allowed(),
     ]
 }
 
