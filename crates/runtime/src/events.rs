@@ -1,10 +1,10 @@
 //! Events: what the process has to say about objects, for people who look at them.
 
+mod memory;
+
 use std::{
-    collections::HashMap,
     hash::{Hash, Hasher},
     sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
 };
 
 use k8s_openapi::{
@@ -20,11 +20,8 @@ use kube::{
 };
 use serde_json::json;
 
-use crate::clock::{Clock, Moment, Tick};
-
-/// How long after it was last said the same counts as said once more. After that it is said anew: the server may have
-/// forgotten it.
-const SERIES: Duration = Duration::from_mins(6);
+use self::memory::{Memory, Said};
+use crate::clock::{Clock, Moment};
 
 /// How many bytes of a note the server takes.
 const NOTE: usize = 1024;
@@ -94,29 +91,22 @@ pub(crate) struct Recorder {
     controller: &'static str,
     instance: String,
     clock: Clock,
-    said: Mutex<HashMap<Event, Said>>,
-}
-
-/// What the server has of an event.
-#[derive(Clone, Debug)]
-struct Said {
-    name: String,
-    times: i32,
-    last: Tick,
+    memory: Mutex<Memory>,
 }
 
 impl Recorder {
     /// A recorder for a controller, in a process of that name.
     pub(crate) fn new(client: Client, controller: &'static str, process: Option<&str>, clock: Clock) -> Self {
         let instance = cut(process.unwrap_or(controller), INSTANCE).to_owned();
-        Self { client, controller, instance, clock, said: Mutex::default() }
+        Self { client, controller, instance, clock, memory: Mutex::default() }
     }
 
     /// Says it, or counts that it was said once more.
     pub(crate) async fn send(&self, event: &Event) -> kube::Result<()> {
         let now = self.clock.moment();
         let events = Api::namespaced(self.client.clone(), event.namespace());
-        let said = match self.recall(event, now.tick) {
+        let lately = self.memory().recall(event, now.tick);
+        let said = match lately {
             None => self.say(&events, event, now).await?,
             Some(said) => match repeat(&events, &said, now).await {
                 // The server has forgotten it, or somebody has removed it.
@@ -124,15 +114,8 @@ impl Recorder {
                 repeated => repeated?,
             },
         };
-        self.said().insert(event.clone(), said);
+        self.memory().keep(event, said);
         Ok(())
-    }
-
-    /// What was said of that lately. What was said longer ago is forgotten.
-    fn recall(&self, event: &Event, now: Tick) -> Option<Said> {
-        let mut said = self.said();
-        said.retain(|_, said| now.since(said.last) < SERIES);
-        said.get(event).cloned()
     }
 
     async fn say(&self, events: &Api<ApiEvent>, event: &Event, now: Moment) -> kube::Result<Said> {
@@ -158,8 +141,8 @@ impl Recorder {
         Ok(Said { name: made.name_any(), times: 1, last: now.tick })
     }
 
-    fn said(&self) -> MutexGuard<'_, HashMap<Event, Said>> {
-        self.said.lock().unwrap_or_else(PoisonError::into_inner)
+    fn memory(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -184,7 +167,7 @@ fn cut(text: &str, bytes: usize) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use std::{sync::Arc, time::Duration};
 
     use axum::{
         Router,
@@ -199,7 +182,7 @@ mod tests {
     };
     use serde_json::Value;
 
-    use super::*;
+    use super::{memory::SERIES, *};
     use crate::clock::{ManualClock, after};
 
     const START: Timestamp = Timestamp::constant(1_800_000_000, 0);
