@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use drover_api::{
     addon::ManagedClusterAddOn,
-    cluster::{ManagedCluster, Taint},
+    cluster::{ManagedCluster, Placement, PlacementSpec, Taint},
     names::{
         CLUSTER_AVAILABLE, CLUSTER_CLOCK_SYNCED, CLUSTER_DELETING, CLUSTER_FINALIZER, CLUSTER_LEASE,
         CLUSTER_NAME_LABEL, CLUSTER_SET_LABEL, HUB_ACCEPTED, UNREACHABLE_TAINT,
@@ -36,7 +36,9 @@ use kube::{
 };
 use serde_json::json;
 
-use crate::running::{as_hub, change, condition, create, options, start, start_at};
+use crate::running::{
+    as_hub, bound_namespace, change, condition, create, make_cluster, options, selected, start, start_at,
+};
 
 drover_testkit::scenarios! {
     Own {
@@ -426,8 +428,11 @@ async fn a_dead_cluster_is_removed_by_force(world: World) {
 async fn one_cluster_that_can_not_be_read_holds_up_nobody(world: World) {
     let client = as_hub(&world).await;
     let hub = start(client.clone(), None).await;
-    create(&clusters(&world), objects::cluster("odd")).await;
+    make_cluster(&world, "odd", "default").await;
     until_accepted(&world, "odd").await;
+    let placements = Api::<Placement>::namespaced(world.client(), &bound_namespace(&world, "default").await);
+    create(&placements, Placement::new("all", PlacementSpec::default())).await;
+    wait::until(&placements, "all", "the cluster is selected", |placement| selected(placement) == Some(1)).await;
     hub.stop().await;
     let had = access(&world, "odd").await;
     assert_eq!(had.len(), 3, "{had:?}");
@@ -445,8 +450,17 @@ async fn one_cluster_that_can_not_be_read_holds_up_nobody(world: World) {
     create(&clusters(&world), objects::cluster("plain")).await;
     until_accepted(&world, "plain").await;
     assert_eq!(access(&world, "odd").await, had, "what is there and can not be read is not gone");
+    let is_misconfigured = |placement: &Placement, status: &str| {
+        let conditions = placement.status.iter().flat_map(|status| &status.conditions);
+        conditions.into_iter().any(|found| found.type_ == "PlacementMisconfigured" && found.status == status)
+    };
+    let kept =
+        wait::until(&placements, "all", "it says what is wrong", |placement| is_misconfigured(placement, "True")).await;
+    assert_eq!(selected(&kept), Some(1), "nobody is deselected because nobody can read about it");
+    assert!(format!("{kept:?}").contains("the ManagedCluster odd can not be read"), "{kept:?}");
     let right = r#"{"spec":{"leaseDurationSeconds":60,"hubAcceptsClient":false}}"#;
     world.kubectl(["patch", "managedcluster", "odd", "--type=merge", "-p", right]).await.success();
+    wait::until(&placements, "all", "it is decided on again", |placement| is_misconfigured(placement, "False")).await;
     until(&world, "odd", "the hub reads it again", |odd| says(odd, HUB_ACCEPTED, "False", "HubClusterAdminDenied"))
         .await;
     hub.stop().await;
