@@ -15,10 +15,7 @@ use drover_testkit::{
     objects::{self, Described as _},
 };
 use futures_util::{StreamExt, TryStreamExt, stream};
-use k8s_openapi::{
-    api::{coordination::v1::Lease, core::v1::Namespace},
-    jiff::Timestamp,
-};
+use k8s_openapi::{api::core::v1::Namespace, jiff::Timestamp};
 use kube::{
     Api, Client, Config, Resource,
     api::{Patch, PatchParams, PostParams},
@@ -184,14 +181,7 @@ async fn make_cluster(client: &Client, index: usize) -> anyhow::Result<()> {
         "clusterClaims": [{ "name": "id.k8s.io", "value": name }],
     } });
     clusters.patch_status(&name, &PatchParams::default(), &Patch::Merge(status)).await?;
-    create(&Api::all(client.clone()), &named::<Namespace>(&name)).await?;
-    let mut lease = named::<Lease>("managed-cluster-lease");
-    lease.metadata.namespace = Some(name.clone());
-    lease.spec = Some(serde_json::from_value(json!({
-        "leaseDurationSeconds": LEASE_SECONDS,
-        "renewTime": now.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string(),
-    }))?);
-    create(&Api::namespaced(client.clone(), &name), &lease).await
+    Ok(())
 }
 
 fn named<K: Resource + Default>(name: &str) -> K {
@@ -213,11 +203,12 @@ async fn connect(kubeconfig: &Path) -> anyhow::Result<Client> {
     Ok(Client::try_from(Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?)?)
 }
 
-/// A kubeconfig of the hub's own service account, with the role that `deploy` gives it.
+/// A kubeconfig of the hub's own service account, with the roles and under the policies that `deploy` has.
 fn as_hub(server: &Server) -> anyhow::Result<NamedTempFile> {
-    let role = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/hub/role.yaml");
-    let role = role.to_str().context("a path is text")?;
-    kubectl(server, &["apply", "--server-side", "-f", role])?;
+    for part in ["../../deploy/hub", "../../deploy/policies"] {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(part);
+        kubectl(server, &["apply", "--server-side", "-f", folder.to_str().context("a path is text")?])?;
+    }
     let token = kubectl(server, &["create", "token", "--namespace", HUB_NAMESPACE, "--duration=2h", "drover-hub"])?;
     let mut kubeconfig: Value = serde_saphyr::from_str(&fs::read_to_string(server.kubeconfig())?)?;
     for user in kubeconfig["users"].as_array_mut().into_iter().flatten() {

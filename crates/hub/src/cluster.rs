@@ -7,12 +7,13 @@
 mod belongings;
 mod removal;
 mod signing_request;
+mod status;
 
 use drover_api::{
     cluster::ManagedCluster,
     names::{
-        CLUSTER_AVAILABLE, CLUSTER_CLOCK_SYNCED, CLUSTER_DELETING, CLUSTER_FINALIZER, CLUSTER_JOINED, CLUSTER_LEASE,
-        CLUSTER_NAME_LABEL, CLUSTER_SET_LABEL, HUB_ACCEPTED, JOINED_ANNOTATION, WORK_BINDING_FINALIZER,
+        CLUSTER_FINALIZER, CLUSTER_JOINED, CLUSTER_LEASE, CLUSTER_NAME_LABEL, CLUSTER_SET_LABEL, JOINED_ANNOTATION,
+        WORK_BINDING_FINALIZER,
     },
     reference::ClusterName,
 };
@@ -20,14 +21,13 @@ use drover_engine::{
     cluster::{
         acceptance::{self, Acceptance, Hindrance},
         access::{self, Extent, Part},
-        availability, available, conditions, taints,
+        conditions, taints,
     },
     cluster_set::DEFAULT_SET,
     condition::{self, Holds},
 };
 use drover_runtime::{
     controller::{Plan, Reconciler},
-    events::Event,
     store::ObjectKey,
     write::Write,
 };
@@ -37,7 +37,7 @@ use k8s_openapi::{
         core::v1::Namespace,
         rbac::v1::RoleBinding,
     },
-    apimachinery::pkg::apis::meta::v1::{Condition, MicroTime, ObjectMeta},
+    apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta},
     jiff::Timestamp,
 };
 use kube::ResourceExt;
@@ -71,7 +71,7 @@ impl Reconciler<Fleet> for Clusters {
 fn keep(fleet: &Fleet, name: &ClusterName, cluster: &ManagedCluster, now: Timestamp) -> Plan<Fleet> {
     let namespace = fleet.belongings.namespaces.get(&ObjectKey::cluster_wide(name.as_str())).map(|found| &**found);
     let acceptance = acceptance::judge(cluster, namespace, fleet.belongings.access(name));
-    let said = with_status(fleet, name, cluster, acceptance::conditions_of(cluster, &acceptance, now), now);
+    let said = status::say(fleet, name, cluster, acceptance::conditions_of(cluster, &acceptance, now), now);
     let marks = Write::update(cluster, &marked(cluster, &acceptance, said.available, now));
     let belongings = match &acceptance {
         Acceptance::Accepted => let_in(fleet, name, cluster, namespace, now),
@@ -88,68 +88,6 @@ fn keep(fleet: &Fleet, name: &ClusterName, cluster: &ManagedCluster, now: Timest
             Plan { writes, wake: said.plan.wake, ..Plan::default() }
         }
         _ => said.plan.after(belongings),
-    }
-}
-
-/// What the hub says of a cluster.
-struct Said {
-    available: Holds,
-    plan: Plan<Fleet>,
-}
-
-/// Makes these the conditions of a cluster, with what its lease says, and tells what is new.
-fn with_status(
-    fleet: &Fleet,
-    name: &ClusterName,
-    cluster: &ManagedCluster,
-    conditions: Vec<Condition>,
-    now: Timestamp,
-) -> Said {
-    let mut wanted = cluster.clone();
-    wanted.set_conditions(conditions);
-    let judgement = availability::judge(&wanted, fleet.belongings.signs(name), now);
-    wanted.set_conditions(judgement.conditions);
-    let writes = Write::status(cluster, &wanted).into_iter().collect();
-    let plan = Plan { writes, wake: judgement.look_again, ..Plan::default() }.saying(news(cluster, &wanted));
-    Said { available: available(&wanted), plan }
-}
-
-trait WithConditions {
-    fn set_conditions(&mut self, conditions: Vec<Condition>);
-}
-
-impl WithConditions for ManagedCluster {
-    /// A cluster of which there is nothing to say has no status.
-    fn set_conditions(&mut self, conditions: Vec<Condition>) {
-        if self.status.is_some() || !conditions.is_empty() {
-            self.status.get_or_insert_default().conditions = conditions;
-        }
-    }
-}
-
-/// What is new in the conditions that the hub writes.
-fn news(before: &ManagedCluster, after: &ManagedCluster) -> Vec<Event> {
-    let ours = conditions(after).iter().filter(|condition| OUR_CONDITIONS.contains(&&*condition.type_));
-    let is_new = |condition: &&Condition| {
-        let former = conditions(before).iter().find(|former| former.type_ == condition.type_);
-        former.is_none_or(|former| (&former.status, &former.reason) != (&condition.status, &condition.reason))
-    };
-    ours.filter(is_new).filter_map(|condition| event(after, condition)).collect()
-}
-
-/// The conditions whose changes are told.
-const OUR_CONDITIONS: [&str; 4] = [HUB_ACCEPTED, CLUSTER_AVAILABLE, CLUSTER_CLOCK_SYNCED, CLUSTER_DELETING];
-
-/// What a condition that has changed tells, if it is worth telling.
-fn event(cluster: &ManagedCluster, condition: &Condition) -> Option<Event> {
-    let note = condition.message.as_str();
-    match (condition.type_.as_str(), condition.status.as_str()) {
-        (HUB_ACCEPTED, "True") => Some(Event::normal(cluster, "Accepted", note)),
-        (HUB_ACCEPTED, _) => Some(Event::warning(cluster, "NotAccepted", note)),
-        (CLUSTER_AVAILABLE, "Unknown") => Some(Event::warning(cluster, "AvailableUnknown", note)),
-        (CLUSTER_CLOCK_SYNCED, "False") => Some(Event::warning(cluster, "ClockOutOfSync", note)),
-        (CLUSTER_DELETING, _) => Some(Event::normal(cluster, "Deleting", note)),
-        _ => None,
     }
 }
 

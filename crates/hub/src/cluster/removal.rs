@@ -13,7 +13,7 @@ use drover_runtime::{controller::Plan, store::ObjectKey, write::Write};
 use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
 
-use super::{end_binding, with_status};
+use super::{end_binding, status};
 use crate::fleet::Fleet;
 
 /// What has to be written for a cluster that is being deleted.
@@ -27,7 +27,7 @@ pub(super) fn plan(fleet: &Fleet, name: &ClusterName, cluster: &ManagedCluster, 
     if remains == Remains::default() && writes.is_empty() {
         return Write::update(cluster, &released).into_iter().collect();
     }
-    with_status(fleet, name, cluster, removal::conditions_of(cluster, &remains, now), now).plan.after(writes)
+    status::say(fleet, name, cluster, removal::conditions_of(cluster, &remains, now), now).plan.after(writes)
 }
 
 /// The cluster without the finalizers that hold it for this; nothing if there are none.
