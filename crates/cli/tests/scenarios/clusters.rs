@@ -12,7 +12,7 @@ use drover_api::{
     work::ManifestWork,
 };
 use drover_hub::{Hub, Options};
-use drover_runtime::clock::{Clock, ManualClock, after};
+use drover_runtime::clock::{Clock, after};
 use drover_testkit::{
     World,
     objects::{self, Described as _},
@@ -28,7 +28,6 @@ use k8s_openapi::{
         rbac::v1::{ClusterRole, ClusterRoleBinding, RoleBinding},
     },
     apimachinery::pkg::apis::meta::v1::Condition,
-    jiff::Timestamp,
 };
 use kube::{
     Api, ResourceExt,
@@ -37,7 +36,7 @@ use kube::{
 use serde_json::json;
 
 use crate::running::{
-    as_hub, bound_namespace, change, condition, create, make_cluster, options, selected, start, start_at,
+    as_hub, bound_namespace, change, condition, create, hub_clock, make_cluster, options, selected, start, start_at,
 };
 
 drover_testkit::scenarios! {
@@ -88,11 +87,6 @@ async fn until(world: &World, cluster: &str, what: &str, holds: impl Fn(&Managed
 async fn until_accepted(world: &World, cluster: &str) -> ManagedCluster {
     until(world, cluster, "it is let in", |cluster| says(cluster, HUB_ACCEPTED, "True", "HubClusterAdminAccepted"))
         .await
-}
-
-/// A clock for a hub. It is ahead of the server's, so that no cluster is made in its future.
-fn hub_clock() -> ManualClock {
-    ManualClock::at(after(Timestamp::now(), Duration::from_mins(1)))
 }
 
 /// Waits until the hub has told of something that happened to a cluster. It does so after it has written it.

@@ -15,7 +15,7 @@ use drover_api::{
         CLUSTER_CLOCK_SYNCED, DECISION_GROUP_INDEX_LABEL, DECISION_GROUP_NAME_LABEL, PLACEMENT_LABEL, UNREACHABLE_TAINT,
     },
 };
-use drover_runtime::clock::{ManualClock, after};
+use drover_runtime::clock::after;
 use drover_testkit::{World, play::Agent, wait};
 use k8s_openapi::{api::core::v1::Namespace, apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 use kube::{
@@ -25,7 +25,7 @@ use kube::{
 use serde_json::{Value, json};
 
 use crate::running::{
-    as_hub, bound_namespace, change, condition, create, make_cluster, satisfied, selected, start, start_at,
+    as_hub, bound_namespace, change, condition, create, hub_clock, make_cluster, satisfied, selected, start, start_at,
 };
 
 drover_testkit::scenarios! {
@@ -143,7 +143,7 @@ async fn a_placement_selects_follows_and_explains(world: World) {
 }
 
 async fn a_taint_is_tolerated_for_as_long_as_the_placement_says(world: World) {
-    let clock = ManualClock::at(Timestamp::now());
+    let clock = hub_clock();
     let hub = start_at(as_hub(&world).await, None, clock.clock()).await;
     for cluster in ["one", "two"] {
         make_cluster(&world, cluster, "default").await;
@@ -185,7 +185,7 @@ async fn a_taint_is_tolerated_for_as_long_as_the_placement_says(world: World) {
 }
 
 async fn a_cluster_that_can_not_be_reached_leaves_and_comes_back(world: World) {
-    let clock = ManualClock::at(Timestamp::now());
+    let clock = hub_clock();
     let hub = start_at(as_hub(&world).await, None, clock.clock()).await;
     let (silent, talking) = (Agent::join(&world, "silent").await, Agent::join(&world, "talking").await);
     let namespace = bound_namespace(&world, "default").await;
@@ -251,7 +251,7 @@ async fn score(world: &World, cluster: &str, value: i32, valid_until: Option<Tim
 }
 
 async fn the_best_scores_decide_for_as_long_as_they_are_valid(world: World) {
-    let clock = ManualClock::at(Timestamp::now());
+    let clock = hub_clock();
     let hub = start_at(as_hub(&world).await, None, clock.clock()).await;
     for (cluster, value) in [("one", 10), ("two", 20), ("three", 0)] {
         make_cluster(&world, cluster, "default").await;

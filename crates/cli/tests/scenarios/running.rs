@@ -1,18 +1,18 @@
 //! What scenarios with a hub share: the hub, under the role that `deploy/` ships, and the objects that it acts on.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 use drover_api::{
     cluster::{ManagedCluster, ManagedClusterSetBinding, ManagedClusterSetBindingSpec, Placement},
     names::{CLUSTER_AVAILABLE, CLUSTER_SET_LABEL},
 };
 use drover_hub::{Controllers, Hub, Options};
-use drover_runtime::clock::Clock;
+use drover_runtime::clock::{Clock, ManualClock, after};
 use drover_testkit::{
     World,
     objects::{self, Described as _},
 };
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Condition, jiff::Timestamp};
 use kube::{
     Api, Client,
     api::{Patch, PatchParams, PostParams},
@@ -43,6 +43,11 @@ pub(crate) async fn start_at(client: Client, identity: Option<&str>, clock: Cloc
     let _ = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_test_writer().try_init();
     let options = Options { identity: identity.map(str::to_owned), ..options() };
     Hub::start(client, &options, clock).await.expect("the hub starts")
+}
+
+/// A clock for a hub, to be moved by hand. It is ahead of the server's, so that no cluster is made in its future.
+pub(crate) fn hub_clock() -> ManualClock {
+    ManualClock::at(after(Timestamp::now(), Duration::from_mins(1)))
 }
 
 /// How a hub is run that is alone.

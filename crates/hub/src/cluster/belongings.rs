@@ -122,6 +122,7 @@ pub(crate) fn trim_remains<K: Resource>(object: &mut PartialObjectMeta<K>) {
     let mut annotations = annotations.unwrap_or_default();
     annotations.retain(|key, _| key == CLEANUP_PRIORITY_ANNOTATION);
     let annotations = (!annotations.is_empty()).then_some(annotations);
+    object.types = None;
     object.metadata = ObjectMeta {
         name,
         namespace,

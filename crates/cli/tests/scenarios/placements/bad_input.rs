@@ -132,7 +132,7 @@ async fn sets_that_are_not_bound_or_not_there_are_named(world: World) {
     })
     .await;
     let told = message(&elsewhere, "PlacementSatisfied");
-    assert!(told.contains("none of the sets that the placement names: global, missing"), "{told}");
+    assert!(told.contains("or which do not exist: global, missing"), "{told}");
     // A set that is bound counts, whatever stands beside it.
     create(&placements, placement("both", json!({ "clusterSets": ["default", "missing"] }))).await;
     until_selected(&placements, "both", 1).await;

@@ -12,14 +12,13 @@ use drover_testkit::{
     play::{Agent, Applicant},
     wait,
 };
-use k8s_openapi::jiff::Timestamp;
 use kube::Api;
 use serde_json::json;
 
 use super::{label, placement, placements, until_selected};
 use crate::{
     crds::without_age,
-    running::{as_hub, bound_namespace, condition, create, start_at},
+    running::{as_hub, bound_namespace, condition, create, hub_clock, start_at},
 };
 
 drover_testkit::scenarios! {
@@ -33,7 +32,7 @@ const JOINED: [(&str, &str); 4] =
 const SILENT: &str = "prod-3";
 
 async fn kubectl_shows_what_became_of_a_fleet(world: World) {
-    let clock = ManualClock::at(Timestamp::now());
+    let clock = hub_clock();
     let hub = start_at(as_hub(&world).await, None, clock.clock()).await;
     assemble(&world, &clock).await;
     let namespace = bound_namespace(&world, "production").await;
