@@ -126,16 +126,18 @@ fn let_in(
     namespace: Option<&Namespace>,
     now: Timestamp,
 ) -> Vec<Write<Fleet>> {
-    let belongings = &fleet.belongings;
     let mut writes: Vec<_> = Write::ensure(namespace, namespace_of(name)).into_iter().collect();
-    writes.extend(own_role(fleet, name, Extent::Full));
-    for part in Part::ALL {
-        writes.extend(bind(belongings.binding(name, part), access::binding(name, part)));
-    }
-    if !belongings.leases.has(&ObjectKey::namespaced(name.as_str(), CLUSTER_LEASE)) {
+    writes.extend(give_access(fleet, name));
+    if !fleet.belongings.leases.has(&ObjectKey::namespaced(name.as_str(), CLUSTER_LEASE)) {
         writes.push(Write::create(lease_of(name, cluster, now)));
     }
     writes
+}
+
+/// Gives a cluster's agent what it may do.
+fn give_access(fleet: &Fleet, name: &ClusterName) -> Vec<Write<Fleet>> {
+    let bindings = Part::ALL.map(|part| bind(fleet.belongings.binding(name, part), access::binding(name, part)));
+    own_role(fleet, name, Extent::Full).into_iter().chain(bindings.into_iter().flatten()).collect()
 }
 
 /// Gives agents their place in a namespace.
@@ -155,8 +157,9 @@ fn bind(stored: Option<&RoleBinding>, mut wanted: RoleBinding) -> Option<Write<F
 fn shut_out(fleet: &Fleet, name: &ClusterName) -> Vec<Write<Fleet>> {
     let bindings = Part::ALL.into_iter().filter_map(|part| fleet.belongings.binding(name, part));
     let mut writes: Vec<_> = bindings.filter_map(end_binding).collect();
-    if fleet.belongings.role(name).is_some() {
-        writes.extend(own_role(fleet, name, Extent::Look));
+    match fleet.belongings.role(name) {
+        Some(_) => writes.extend(own_role(fleet, name, Extent::Look)),
+        None => writes.extend(fleet.belongings.role_binding(name).map(Write::delete)),
     }
     writes
 }

@@ -209,6 +209,14 @@ impl Tracks<ManagedCluster> for Fleet {
                 touched.push((set.clone(), was != is));
             }
         }
+        if touched.is_empty() {
+            // One that is in no set, or was never readable, can be selected still.
+            let selected_by: Vec<_> =
+                self.selections.get(&cluster).into_iter().flat_map(BTreeMap::keys).cloned().collect();
+            for placement in selected_by {
+                self.mark_placement(&placement, Judging::stored_changed);
+            }
+        }
         for (set, moved) in touched {
             if moved {
                 self.queues.sets.mark(ObjectKey::cluster_wide(&set));
@@ -254,7 +262,8 @@ impl Tracks<ManagedClusterSetBinding> for Fleet {
             binding.as_ref().map(|binding| binding.spec.cluster_set.clone())
         };
         let (old, new) = (set(&change.old), set(&change.new));
-        if old == new {
+        let was_unreadable = change.old.is_none() && change.new.is_none();
+        if old == new && !was_unreadable {
             return;
         }
         if let Some(old) = old {
@@ -274,7 +283,10 @@ impl Tracks<Placement> for Fleet {
 
     fn changed(&mut self, change: &Change<Placement>) {
         match &change.new {
-            None => drop(self.judging.remove(&change.key)),
+            None => {
+                self.judging.remove(&change.key);
+                return self.queues.placements.forget(&change.key);
+            }
             Some(new) if change.old.as_ref().is_none_or(|old| old.spec != new.spec) => {
                 self.judging.insert(change.key.clone(), Judging::new(new));
             }

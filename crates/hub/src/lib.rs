@@ -292,8 +292,11 @@ impl<K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + S
 fn run_controllers(options: &Options, queues: Queues, client: &Client, tools: &Tools<Fleet>, stage: &mut Stage) {
     if options.controllers.runs(Area::Cluster) {
         run(Clusters, queues.clusters, client, tools, stage);
-        let bootstrap_groups = options.bootstrap_groups.clone();
-        run(SigningRequests { bootstrap_groups }, queues.requests, client, tools, stage);
+        let requests = SigningRequests::new(options.bootstrap_groups.clone());
+        run(requests, queues.requests, client, tools, stage);
+    } else {
+        queues.clusters.close();
+        queues.requests.close();
     }
     if options.controllers.runs(Area::ClusterSet) {
         // Every hub has these two sets, even where nothing has told of them yet.
@@ -302,9 +305,14 @@ fn run_controllers(options: &Options, queues: Queues, client: &Client, tools: &T
         }
         run(ClusterSets, queues.sets, client, tools, stage);
         run(SetBindings, queues.bindings, client, tools, stage);
+    } else {
+        queues.sets.close();
+        queues.bindings.close();
     }
     if options.controllers.runs(Area::Placement) {
         run(Placements { metrics: tools.metrics.clone() }, queues.placements, client, tools, stage);
+    } else {
+        queues.placements.close();
     }
 }
 

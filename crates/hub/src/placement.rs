@@ -200,7 +200,10 @@ impl Case<'_> {
         let fleet = self.fleet;
         let mut selected = current.iter().flat_map(Slice::clusters).map(ObjectKey::cluster_wide);
         let mut cluster = || selected.find(|key| fleet.clusters.get(key).is_none() && fleet.clusters.has(key));
-        let mut bindings = fleet.bindings.unknown().filter(|key| key.namespace == self.key.namespace);
+        let mut bindings = fleet.bindings.unknown().filter(|key| {
+            // A binding is called like its set.
+            key.namespace == self.key.namespace && self.is_named(&key.name)
+        });
         self.unknown_set(reach)
             .or_else(|| cluster().map(|key| unreadable("ManagedCluster", &key)))
             .or_else(|| bindings.next().map(|key| unreadable("ManagedClusterSetBinding", key)))
@@ -215,10 +218,17 @@ impl Case<'_> {
         without_clusters.find_map(|members| members.membership.as_ref().err().cloned())
     }
 
+    /// Whether the placement takes clusters from a set, if it is bound.
+    fn is_named(&self, set: &str) -> bool {
+        let named = &self.placement.spec.cluster_sets;
+        named.is_empty() || named.iter().any(|named| named == set)
+    }
+
     /// A set that the namespace is bound to, and that can not be read.
     fn unreadable_set(&self) -> Option<ObjectKey> {
-        let bindings = self.fleet.bindings.in_namespace(&self.key.namespace);
-        let mut sets = bindings.map(|(_, binding)| ObjectKey::cluster_wide(&binding.spec.cluster_set));
+        let bindings = self.fleet.bindings.in_namespace(&self.key.namespace).map(|(_, binding)| binding);
+        let named = bindings.filter(|binding| self.is_named(&binding.spec.cluster_set));
+        let mut sets = named.map(|binding| ObjectKey::cluster_wide(&binding.spec.cluster_set));
         sets.find(|key| self.fleet.sets.get(key).is_none() && self.fleet.sets.has(key))
     }
 

@@ -18,8 +18,8 @@ pub trait Tracks<K>: Send + Sync + 'static {
     /// keys that depend on it.
     fn changed(&mut self, change: &Change<K>);
 
-    /// Takes note that until now the objects of the kind may have changed unseen.
-    fn was_blind(&mut self) {}
+    /// Takes note of whether changes of the kind are seen at the moment: not while the watch is broken or everything is listed.
+    fn sees(&mut self, _sees: bool) {}
 }
 
 /// The fleet, shared by everybody who reads it and by the informers and writers who change it.
@@ -72,6 +72,7 @@ impl<F> Shared<F> {
     where
         F: Tracks<K>,
     {
+        self.sees::<K>(false);
         self.change(|fleet| {
             Tracks::<K>::store(fleet).begin_list();
             None
@@ -84,15 +85,15 @@ impl<F> Shared<F> {
         F: Tracks<K>,
     {
         self.change(|fleet| Tracks::<K>::store(fleet).end_list());
-        self.was_blind::<K>();
+        self.sees::<K>(true);
     }
 
-    /// Until now the objects of a kind may have changed unseen.
-    pub fn was_blind<K: Resource>(&self)
+    /// From now on changes of a kind are seen, or not.
+    pub fn sees<K: Resource>(&self, sees: bool)
     where
         F: Tracks<K>,
     {
-        Tracks::<K>::was_blind(&mut *self.0.write().unwrap_or_else(PoisonError::into_inner));
+        Tracks::<K>::sees(&mut *self.0.write().unwrap_or_else(PoisonError::into_inner), sees);
     }
 
     fn change<K, C: IntoIterator<Item = Change<K>>>(&self, change: impl FnOnce(&mut F) -> C)

@@ -148,7 +148,8 @@ where
                     self.freshness.reached.send_modify(|reached| reached[self.index].list = Some(list));
                 }
                 Err(error) => {
-                    fleet.was_blind::<K>();
+                    // Until now nothing was seen; nobody tells when the next attempt is through.
+                    fleet.sees::<K>(true);
                     self.metrics.watch_restarted(&K::kind(&()));
                     warn!(kind = %K::kind(&()), %error, "the watch broke and is begun again");
                 }

@@ -40,6 +40,7 @@ struct State<T: Ord> {
     wake_of: BTreeMap<T, Timestamp>,
     /// How often a key has failed in a row.
     failures: BTreeMap<T, u32>,
+    is_closed: bool,
 }
 
 /// What became of a key that was taken.
@@ -65,6 +66,7 @@ impl<T: Ord + Clone> Queue<T> {
             wake: BTreeSet::new(),
             wake_of: BTreeMap::new(),
             failures: BTreeMap::new(),
+            is_closed: false,
         };
         Self { clock, state: Mutex::new(state), changed: Notify::new() }
     }
@@ -73,6 +75,22 @@ impl<T: Ord + Clone> Queue<T> {
     pub fn mark(&self, key: T) {
         self.state().mark(key);
         self.changed.notify_one();
+    }
+
+    /// Takes a mark back: there is nothing to attend to any more. A key that is taken is not concerned.
+    pub fn forget(&self, key: &T) {
+        let mut state = self.state();
+        if state.is_ready.remove(key) {
+            state.ready.retain(|ready| ready != key);
+        }
+    }
+
+    /// Takes no marks any more: nobody will attend to them.
+    pub fn close(&self) {
+        let mut state = self.state();
+        state.is_closed = true;
+        state.ready.clear();
+        state.is_ready.clear();
     }
 
     /// How many keys are ready to be taken.
@@ -123,6 +141,9 @@ impl<T: Ord + Clone> Queue<T> {
 
 impl<T: Ord + Clone> State<T> {
     fn mark(&mut self, key: T) {
+        if self.is_closed {
+            return;
+        }
         if self.taken.contains(&key) {
             self.again.insert(key);
         } else if self.is_ready.insert(key.clone()) {
@@ -209,6 +230,19 @@ mod tests {
         assert_eq!(taken(&queue), None, "nothing has changed since");
         clock.advance(LONGEST_REST);
         assert_eq!(taken(&queue), Some("a"));
+    }
+
+    #[test]
+    fn a_mark_can_be_taken_back_and_a_closed_queue_takes_none() {
+        let (_, queue) = queue();
+        queue.mark("a");
+        queue.mark("b");
+        queue.forget(&"a");
+        assert_eq!((taken(&queue), taken(&queue)), (Some("b"), None));
+        queue.mark("c");
+        queue.close();
+        queue.mark("d");
+        assert_eq!((taken(&queue), queue.depth()), (None, 0));
     }
 
     #[test]

@@ -54,7 +54,7 @@ impl fmt::Display for ObjectKey {
 pub struct Change<K> {
     /// Which object.
     pub key: ObjectKey,
-    /// What it was, if it was known.
+    /// What it was, if it was known: an object that goes may never have been readable.
     pub old: Option<Arc<K>>,
     /// What it is now; nothing if it is gone.
     pub new: Option<Arc<K>>,
@@ -193,9 +193,9 @@ impl<K: Resource> Store<K> {
     }
 
     fn remove(&mut self, key: ObjectKey) -> Option<Change<K>> {
-        self.unreadable.remove(&key);
-        let old = self.objects.remove(&key)?;
-        Some(Change { key, old: Some(old), new: None })
+        let was_unreadable = self.unreadable.remove(&key);
+        let old = self.objects.remove(&key);
+        (old.is_some() || was_unreadable).then_some(Change { key, old, new: None })
     }
 }
 
@@ -330,7 +330,7 @@ mod tests {
         assert!(store.has(&key) && store.get(&key).is_none());
         store.begin_list();
         assert!(store.has(&key), "it is there until the list is complete without it");
-        store.end_list();
+        assert_eq!(store.end_list().len(), 1, "that it is gone is told");
         assert!(!store.has(&key));
     }
 

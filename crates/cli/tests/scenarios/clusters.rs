@@ -89,6 +89,13 @@ async fn until_accepted(world: &World, cluster: &str) -> ManagedCluster {
         .await
 }
 
+/// A cluster that has joined and that the hub knows to be well, and its agent.
+async fn well(world: &World, cluster: &str) -> Agent {
+    let agent = Agent::join(world, cluster).await;
+    until(world, cluster, "it is well", |cluster| cluster.spec.taints.is_empty()).await;
+    agent
+}
+
 /// Waits until the hub has told of something that happened to a cluster. It does so after it has written it.
 async fn until_told(world: &World, cluster: &ManagedCluster, reason: &str) {
     let events = Api::<Event>::namespaced(world.client(), "default");
@@ -104,7 +111,8 @@ fn is_forbidden<T: std::fmt::Debug>(result: kube::Result<T>) -> Result<(), Strin
 }
 
 async fn a_cluster_is_let_in_when_it_is_accepted(world: World) {
-    let hub = start(as_hub(&world).await, None).await;
+    let clock = hub_clock();
+    let hub = start_at(as_hub(&world).await, None, clock.clock()).await;
     let applicant = Applicant::new(&world, "one").await;
     let waiting = until(&world, "one", "the hub has seen it", |one| taint(one, UNREACHABLE_TAINT).is_some()).await;
     assert_eq!(waiting.labels().get(CLUSTER_SET_LABEL).map(String::as_str), Some("default"));
@@ -122,7 +130,8 @@ async fn a_cluster_is_let_in_when_it_is_accepted(world: World) {
     assert!(says(&joined, "ManagedClusterJoined", "True", "ManagedClusterJoined"));
     let namespace = Api::<Namespace>::all(world.client()).get("one").await.expect("the cluster has a namespace");
     assert_eq!(namespace.labels().get(CLUSTER_NAME_LABEL).map(String::as_str), Some("one"));
-    agent.renew_lease().await;
+    clock.advance(Duration::from_mins(1));
+    agent.renew_lease_at(clock.clock().now()).await;
     until(&world, "one", "the clocks are compared", |one| {
         says(one, CLUSTER_CLOCK_SYNCED, "True", "ManagedClusterClockSynced")
     })
@@ -201,7 +210,7 @@ async fn a_silent_cluster_is_unreachable_until_its_agent_is_back(world: World) {
     let clock = hub_clock();
     let client = as_hub(&world).await;
     let hub = start_at(client.clone(), None, clock.clock()).await;
-    let agent = Agent::join(&world, "one").await;
+    let agent = well(&world, "one").await;
     clock.advance(Duration::from_mins(4));
     agent.renew_lease_at(clock.clock().now()).await;
     until(&world, "one", "the hub has seen the renewal", |one| {
@@ -241,7 +250,7 @@ async fn a_silent_cluster_is_unreachable_until_its_agent_is_back(world: World) {
 async fn an_agent_that_speaks_before_it_renews_is_heard(world: World) {
     let clock = hub_clock();
     let hub = start_at(as_hub(&world).await, None, clock.clock()).await;
-    let agent = Agent::join(&world, "one").await;
+    let agent = well(&world, "one").await;
     clock.advance(Duration::from_mins(5));
     until(&world, "one", "it is unreachable", |one| taint(one, UNREACHABLE_TAINT).is_some()).await;
 
@@ -261,7 +270,7 @@ async fn an_agent_that_speaks_before_it_renews_is_heard(world: World) {
 async fn a_lease_from_the_future_keeps_no_cluster_alive(world: World) {
     let clock = hub_clock();
     let hub = start_at(as_hub(&world).await, None, clock.clock()).await;
-    let agent = Agent::join(&world, "one").await;
+    let agent = well(&world, "one").await;
     agent.renew_lease_at(after(clock.clock().now(), Duration::from_hours(10))).await;
 
     let ahead = until(&world, "one", "the clocks differ", |one| {
@@ -375,7 +384,20 @@ async fn a_cluster_is_removed_in_order(world: World) {
     assert!(!is_going(&works.get("work").await.expect("the work is there").metadata), "works come after add-ons");
     change(&addons, "addon", json!({ "metadata": { "finalizers": null } })).await;
     wait::until(&works, "work", "it is removed next", |work| is_going(&work.metadata)).await;
-    agent.renew_lease().await;
+    // Whoever is not accepted may not even finish, and may when it is accepted again.
+    accept(&world, "one", false).await;
+    until(&world, "one", "it says why nothing goes on", |one| {
+        message(one, CLUSTER_DELETING).contains("accept it again until they are gone")
+    })
+    .await;
+    let binding = "open-cluster-management:managedcluster:one:work";
+    wait::gone(&Api::<RoleBinding>::namespaced(world.client(), "one"), binding).await;
+    accept(&world, "one", true).await;
+    wait::until(&Api::<RoleBinding>::namespaced(world.client(), "one"), binding, "it is back", |_| true).await;
+    wait::attempt("the agent may finish its work", async || {
+        agent.works().get("work").await.map_err(|error| error.to_string())
+    })
+    .await;
     // The agent still may, and does, finish its work.
     change(&agent.works(), "work", json!({ "metadata": { "finalizers": null } })).await;
 
@@ -400,7 +422,7 @@ async fn access(world: &World, cluster: &str) -> BTreeSet<String> {
 async fn a_dead_cluster_is_removed_by_force(world: World) {
     let clock = hub_clock();
     let hub = start_at(as_hub(&world).await, None, clock.clock()).await;
-    Agent::join(&world, "dead").await;
+    well(&world, "dead").await;
     clock.advance(Duration::from_mins(5));
     until(&world, "dead", "it is unreachable", |dead| taint(dead, UNREACHABLE_TAINT).is_some()).await;
     let (addons, _) = leaving(&world, "dead").await;

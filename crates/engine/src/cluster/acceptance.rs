@@ -26,7 +26,7 @@ pub enum Acceptance {
     Denied,
 }
 
-/// Why a cluster that is accepted gets nothing.
+/// Why a cluster that is accepted gets no namespace, and its agent nothing to do in one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Hindrance {
     /// Something that all clusters share is called like the cluster.

@@ -23,6 +23,8 @@ use crate::condition::{self, Holds, Says};
 const GRACE: u32 = 5;
 /// How many times the duration of its lease a cluster has, after the hub could not see, to be heard of again: one renewal with room to spare.
 const RETURN: u32 = 2;
+/// How long it has at least.
+const SHORTEST_RETURN: Duration = Duration::from_mins(1);
 /// The duration of a lease where the cluster names none that makes sense.
 const DURATION: Duration = Duration::from_mins(1);
 
@@ -82,37 +84,35 @@ pub struct Judgement {
 #[must_use]
 pub fn judge(cluster: &ManagedCluster, signs: Signs, now: Timestamp) -> Judgement {
     let there = conditions(cluster).to_vec();
-    let Some(heartbeat) = signs.heartbeat else {
-        return Judgement { conditions: without_lease(cluster, there, now), look_again: None };
-    };
-    let conditions = compare_clocks(there, cluster, heartbeat, now);
-    let end = end_of_grace(cluster, heartbeat, signs);
+    // A cluster that has no lease, and never said that it is there, has nothing to fall silent of.
+    if signs.heartbeat.is_none() && condition::holds(&there, CLUSTER_AVAILABLE).is_none() {
+        return Judgement { conditions: there, look_again: None };
+    }
+    let conditions = signs.heartbeat.map_or(there.clone(), |heartbeat| compare_clocks(there, cluster, heartbeat, now));
+    let end = end_of_grace(cluster, signs);
     if now < end {
         return Judgement { conditions, look_again: Some(end) };
     }
-    let message = format!("the agent has not renewed its lease since {:.0}", heartbeat.seen(cluster));
+    let message = match signs.heartbeat {
+        Some(heartbeat) => format!("the agent has not renewed its lease since {:.0}", heartbeat.seen(cluster)),
+        None => "the cluster has no lease that its agent could renew".to_owned(),
+    };
     Judgement { conditions: silent(conditions, &message, now), look_again: None }
 }
 
-/// Without a lease nobody can say that a cluster is there, if it is not about to get one.
-fn without_lease(cluster: &ManagedCluster, there: Vec<Condition>, now: Timestamp) -> Vec<Condition> {
-    if cluster.metadata.deletion_timestamp.is_some() {
-        silent(there, "the cluster is being deleted, and its lease is gone", now)
-    } else if !cluster.spec.hub_accepts_client && condition::holds(&there, CLUSTER_AVAILABLE).is_some() {
-        silent(there, "the cluster is not accepted, and its lease is gone", now)
-    } else {
-        there
-    }
-}
-
 /// Until when a cluster may be silent.
-fn end_of_grace(cluster: &ManagedCluster, heartbeat: Heartbeat, signs: Signs) -> Timestamp {
-    let after = |time: Timestamp, times: u32| time.checked_add(duration(cluster) * times).unwrap_or(Timestamp::MAX);
+fn end_of_grace(cluster: &ManagedCluster, signs: Signs) -> Timestamp {
+    let after = |time: Timestamp, duration: Duration| time.checked_add(duration).unwrap_or(Timestamp::MAX);
+    let renewal = signs.heartbeat.map(|heartbeat| heartbeat.seen(cluster));
     // A lease can be older than the cluster, if one of the same name was there before.
     let made = cluster.metadata.creation_timestamp.as_ref().map(|time| time.0);
-    let heard = [Some(heartbeat.seen(cluster)), signs.report, made].into_iter().flatten().max();
-    let ends = [heard.map(|time| after(time, GRACE)), signs.blind_until.map(|time| after(time, RETURN))];
-    ends.into_iter().flatten().max().unwrap_or(Timestamp::MAX)
+    let heard = [renewal, signs.report, made].into_iter().flatten().max();
+    let duration = duration(cluster);
+    let ends = [
+        heard.map(|time| after(time, duration * GRACE)),
+        signs.blind_until.map(|time| after(time, (duration * RETURN).max(SHORTEST_RETURN))),
+    ];
+    ends.into_iter().flatten().max().unwrap_or(Timestamp::MIN)
 }
 
 /// How often a cluster renews its lease.
@@ -134,18 +134,21 @@ fn silent(there: Vec<Condition>, message: &str, now: Timestamp) -> Vec<Condition
 /// Compares the clocks, where there is something to compare: a renewal that was found tells nothing but that it is not from the
 /// future, or is.
 fn compare_clocks(
-    there: Vec<Condition>,
+    mut there: Vec<Condition>,
     cluster: &ManagedCluster,
     heartbeat: Heartbeat,
     now: Timestamp,
 ) -> Vec<Condition> {
-    let is_skipped = cluster.annotations().get(SKIP_CLOCK_SYNC_ANNOTATION).is_some_and(|value| value == "true");
+    if cluster.annotations().get(SKIP_CLOCK_SYNC_ANNOTATION).is_some_and(|value| value == "true") {
+        there.retain(|condition| condition.type_ != CLUSTER_CLOCK_SYNCED);
+        return there;
+    }
     let apart = heartbeat.renewed.duration_since(heartbeat.noticed);
     let holds = apart.unsigned_abs() < duration(cluster) * GRACE;
     let tells_nothing = heartbeat.sight == Sight::Found && (holds || !apart.is_positive());
     // How far a clock is out changes with every renewal; that it is, does not.
     let is_known = !holds && condition::holds(&there, CLUSTER_CLOCK_SYNCED) == Some(Holds::No);
-    if is_skipped || tells_nothing || is_known {
+    if tells_nothing || is_known {
         return there;
     }
     let message = if holds { "the clocks of the cluster and of the hub agree".to_owned() } else { out_of_sync(apart) };
@@ -255,24 +258,19 @@ mod tests {
     }
 
     #[test]
-    fn a_cluster_that_is_denied_and_has_no_lease_is_unknown() {
-        let mut denied = cluster();
-        assert_eq!(judge(&denied, Signs::default(), at(0)).conditions, [], "it was never there");
+    fn a_cluster_without_a_lease_is_unknown_when_its_time_is_up() {
+        let mut there = cluster();
+        assert_eq!(judge(&there, Signs::default(), at(0)).conditions, [], "it never said that it is there");
         let says_so =
             Says { type_: CLUSTER_AVAILABLE, holds: Holds::Yes, reason: "Test", message: "", generation: None };
         let conditions = condition::with(Vec::new(), says_so, at(0));
-        denied.status = Some(ManagedClusterStatus { conditions, ..Default::default() });
-        let judgement = judge(&denied, Signs::default(), at(0));
-        assert_eq!(says(&judgement, CLUSTER_AVAILABLE), Some(("Unknown", "ManagedClusterLeaseUpdateStopped")));
-    }
-
-    #[test]
-    fn a_cluster_that_goes_without_its_lease_is_unknown_at_once() {
-        let mut going = cluster();
-        assert_eq!(judge(&going, Signs::default(), at(0)).conditions, []);
-        going.metadata.deletion_timestamp = Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(at(0)));
-        let judgement = judge(&going, Signs::default(), at(0));
-        assert_eq!(says(&judgement, CLUSTER_AVAILABLE), Some(("Unknown", "ManagedClusterLeaseUpdateStopped")));
+        there.status = Some(ManagedClusterStatus { conditions, ..Default::default() });
+        let reported = Signs { report: Some(at(1000)), ..Signs::default() };
+        assert_eq!(judge(&there, reported, at(1299)).look_again, Some(at(1300)));
+        for signs in [reported, Signs::default()] {
+            let judgement = judge(&there, signs, at(1300));
+            assert_eq!(says(&judgement, CLUSTER_AVAILABLE), Some(("Unknown", "ManagedClusterLeaseUpdateStopped")));
+        }
     }
 
     #[test]

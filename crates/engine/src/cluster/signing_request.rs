@@ -55,6 +55,11 @@ pub enum Wait {
     /// The cluster is not accepted.
     #[error("an administrator has to accept the cluster: set spec.hubAcceptsClient to true")]
     Acceptance,
+    /// The cluster is being deleted.
+    #[error(
+        "the cluster is being deleted, and takes nobody in; create it again when it is gone, or approve the request by hand"
+    )]
+    Leaving,
     /// The cluster has joined already.
     #[error(
         "the cluster has joined before, and somebody who brings clusters in asks for its certificate again: if that is right approve the \
@@ -126,6 +131,7 @@ pub fn judge(
     }
     let Some(cluster) = cluster.filter(|cluster| is_accepted(cluster)) else { return Verdict::Wait(Wait::Acceptance) };
     match requester {
+        Requester::Bootstrap if cluster.metadata.deletion_timestamp.is_some() => Verdict::Wait(Wait::Leaving),
         Requester::Bootstrap if has_joined(cluster) => Verdict::Wait(Wait::Rejoin),
         Requester::Bootstrap => Verdict::Approve("an accepted cluster joins"),
         Requester::Stranger => Verdict::Wait(Wait::Stranger),
@@ -136,7 +142,7 @@ pub fn judge(
 }
 
 fn is_accepted(cluster: &ManagedCluster) -> bool {
-    cluster.spec.hub_accepts_client && cluster.metadata.deletion_timestamp.is_none()
+    cluster.spec.hub_accepts_client && !access::RESERVED.contains(&cluster.cluster_name().as_str())
 }
 
 /// Whether a cluster has joined, and is not to do so again.

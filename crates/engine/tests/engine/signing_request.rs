@@ -91,7 +91,10 @@ fn an_accepted_cluster_joins_and_no_other() {
     let mut going = cluster(true);
     going.metadata.deletion_timestamp =
         Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(Timestamp::UNIX_EPOCH));
-    assert_eq!(verdict(&first, Some(&going)), Verdict::Wait(Wait::Acceptance));
+    assert_eq!(verdict(&first, Some(&going)), Verdict::Wait(Wait::Leaving));
+    // Its agent still has to finish its work.
+    let own = ["system:open-cluster-management:c1", "system:open-cluster-management:managed-clusters"];
+    assert!(approves(&by(first, "system:open-cluster-management:c1:agent", &own), &going));
 }
 
 #[test]

@@ -1,6 +1,9 @@
 //! What belongs to clusters on the hub, and whom a change of it concerns.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use drover_api::{
     addon::ManagedClusterAddOn,
@@ -16,6 +19,7 @@ use drover_engine::cluster::{
     conditions, signing_request,
 };
 use drover_runtime::{
+    clock::after,
     fleet::Tracks,
     store::{Change, ObjectKey, Store},
 };
@@ -48,8 +52,8 @@ pub(crate) struct Belongings {
     heartbeats: BTreeMap<ClusterName, Heartbeat>,
     /// When agents last said whether their cluster is available, while the hub was looking.
     reports: BTreeMap<ClusterName, Timestamp>,
-    /// Until when renewals of leases may have been missed.
-    blind_until: Option<Timestamp>,
+    /// Whether renewals of leases are seen, and until when they may have been missed.
+    sight: EyeSight,
     pub(super) addons: Store<PartialObjectMeta<ManagedClusterAddOn>>,
     pub(super) works: Store<PartialObjectMeta<ManifestWork>>,
     pub(super) requests: Store<CertificateSigningRequest>,
@@ -57,17 +61,37 @@ pub(crate) struct Belongings {
     pending: BTreeMap<ClusterName, BTreeSet<ObjectKey>>,
 }
 
+/// Whether changes are seen.
+#[derive(Clone, Copy, Default)]
+enum EyeSight {
+    /// Not yet, or not at the moment.
+    #[default]
+    Blind,
+    /// Since that time.
+    Since(Timestamp),
+}
+
+impl EyeSight {
+    /// How long changes can come late after they are seen again, one after the other.
+    const CATCHING_UP: Duration = Duration::from_secs(10);
+
+    /// Whether what is seen now has just happened.
+    fn is_live(self, now: Timestamp) -> bool {
+        matches!(self, Self::Since(time) if after(time, Self::CATCHING_UP) <= now)
+    }
+}
+
 impl Belongings {
-    /// The role of a cluster's agents outside of any namespace.
+    /// The role of a cluster's agents outside of any namespace. What all clusters share is nobody's.
     pub(super) fn role(&self, cluster: &ClusterName) -> Option<&ClusterRole> {
-        let role = self.roles.get(&ObjectKey::cluster_wide(&access::role_name(cluster)))?;
-        (!is_of_another(&**role, cluster)).then_some(role)
+        let is_shared = access::RESERVED.contains(&cluster.as_str());
+        let role = self.roles.get(&ObjectKey::cluster_wide(&access::role_name(cluster))).filter(|_| !is_shared)?;
+        Some(role)
     }
 
     /// The binding of that role.
     pub(super) fn role_binding(&self, cluster: &ClusterName) -> Option<&ClusterRoleBinding> {
-        let binding = self.role_bindings.get(&ObjectKey::cluster_wide(&access::role_name(cluster)))?;
-        (!is_of_another(&**binding, cluster)).then_some(binding)
+        self.role_bindings.get(&ObjectKey::cluster_wide(&access::role_name(cluster))).map(|binding| &**binding)
     }
 
     /// The binding of a part of what agents do in the cluster's namespace.
@@ -85,11 +109,14 @@ impl Belongings {
     }
 
     /// What was heard of a cluster's agent.
-    pub(super) fn signs(&self, cluster: &ClusterName) -> Signs {
+    pub(super) fn signs(&self, cluster: &ClusterName, now: Timestamp) -> Signs {
         Signs {
             heartbeat: self.heartbeats.get(cluster).copied(),
             report: self.reports.get(cluster).copied(),
-            blind_until: self.blind_until,
+            blind_until: Some(match self.sight {
+                EyeSight::Blind => now,
+                EyeSight::Since(time) => time,
+            }),
         }
     }
 
@@ -99,9 +126,13 @@ impl Belongings {
     }
 }
 
+/// How long one watch of leases lasts.
+const LEASE_WATCH_SECONDS: u32 = 60;
+
 /// Which leases are clusters'.
 pub(crate) fn leases() -> watcher::Config {
-    watcher::Config::default().fields(&format!("metadata.name={CLUSTER_LEASE}"))
+    // A watch whose server has vanished is noticed when it should have ended: well before clusters would count as silent.
+    watcher::Config::default().fields(&format!("metadata.name={CLUSTER_LEASE}")).timeout(LEASE_WATCH_SECONDS)
 }
 
 /// Which signing requests are clusters'.
@@ -142,12 +173,6 @@ pub(crate) fn trim_request(request: &mut CertificateSigningRequest) {
         *certificate = ByteString::default();
         request.spec.request = ByteString::default();
     }
-}
-
-/// Whether something is labelled as another cluster's, or as what all clusters share.
-fn is_of_another<K: Resource>(object: &K, cluster: &ClusterName) -> bool {
-    object.labels().get(CLUSTER_NAME_LABEL).is_some_and(|owner| owner != cluster.as_str())
-        || access::RESERVED.contains(&cluster.as_str())
 }
 
 /// When the agent spoke of its cluster's availability, to tell one time from another.
@@ -192,7 +217,10 @@ impl Fleet {
     fn hear_report(&mut self, change: &Change<ManagedCluster>) {
         let cluster = ClusterName::from(&*change.key.name);
         match (&change.old, &change.new) {
-            (_, None) => drop(self.belongings.reports.remove(&cluster)),
+            (_, None) => {
+                self.belongings.reports.remove(&cluster);
+                self.belongings.heartbeats.remove(&cluster);
+            }
             (Some(old), Some(new)) if spoken(new).is_some() && spoken(new) != spoken(old) => {
                 self.belongings.reports.insert(cluster, self.clock.now());
             }
@@ -264,29 +292,20 @@ impl Tracks<Lease> for Fleet {
 
     fn changed(&mut self, change: &Change<Lease>) {
         let cluster = ClusterName::from(&*change.key.namespace);
+        let Some(lease) = &change.new else { return self.mark_cluster(&cluster) };
         let renewed = |lease: &Lease| lease.spec.as_ref()?.renew_time.as_ref().map(|time| time.0);
-        match (&change.old, &change.new) {
-            (_, None) => {
-                self.belongings.heartbeats.remove(&cluster);
-                self.mark_cluster(&cluster);
-            }
-            (old, Some(new)) => {
-                let before = old.as_ref().and_then(|old| renewed(old));
-                let former = self.belongings.heartbeats.get(&cluster);
-                let was_looking = former.is_some_and(|former| self.belongings.blind_until <= Some(former.noticed));
-                // A lease that nobody has renewed yet counts from when it was made.
-                let made = || new.metadata.creation_timestamp.as_ref().map(|time| time.0);
-                let Some(renewed) = renewed(new).or_else(made).filter(|renewed| Some(*renewed) != before) else {
-                    return;
-                };
-                let sight = if was_looking { Sight::Live } else { Sight::Found };
-                self.heard_of(&cluster, Heartbeat { renewed, noticed: self.clock.now(), sight });
-            }
-        }
+        // A lease that nobody has renewed yet counts from when it was made.
+        let made = || lease.metadata.creation_timestamp.as_ref().map(|time| time.0);
+        let before = change.old.as_ref().and_then(|old| renewed(old));
+        let Some(renewed) = renewed(lease).or_else(made).filter(|renewed| Some(*renewed) != before) else { return };
+        let now = self.clock.now();
+        let is_live = before.is_some() && self.belongings.sight.is_live(now);
+        let sight = if is_live { Sight::Live } else { Sight::Found };
+        self.heard_of(&cluster, Heartbeat { renewed, noticed: now, sight });
     }
 
-    fn was_blind(&mut self) {
-        self.belongings.blind_until = Some(self.clock.now());
+    fn sees(&mut self, sees: bool) {
+        self.belongings.sight = if sees { EyeSight::Since(self.clock.now()) } else { EyeSight::Blind };
     }
 }
 
@@ -316,6 +335,9 @@ impl Tracks<CertificateSigningRequest> for Fleet {
     }
 
     fn changed(&mut self, change: &Change<CertificateSigningRequest>) {
+        if change.new.is_none() {
+            self.queues.requests.forget(&change.key);
+        }
         if let Some(cluster) = change.old.as_ref().and_then(|request| signing_request::cluster_of(request)) {
             let pending = self.belongings.pending.entry(cluster.clone()).or_default();
             pending.remove(&change.key);

@@ -6,6 +6,7 @@ use drover_api::{
     reference::ClusterName,
 };
 use drover_engine::cluster::{
+    acceptance::{self, Acceptance},
     access::Part,
     removal::{self, Remains, Remnant, Removal, Step},
 };
@@ -13,7 +14,7 @@ use drover_runtime::{controller::Plan, store::ObjectKey, write::Write};
 use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
 
-use super::{end_binding, status};
+use super::{end_binding, give_access, shut_out, status};
 use crate::fleet::Fleet;
 
 /// What has to be written for a cluster that is being deleted.
@@ -21,13 +22,26 @@ pub(super) fn plan(fleet: &Fleet, name: &ClusterName, cluster: &ManagedCluster, 
     let Some(released) = released(cluster) else { return Plan::default() };
     let remains = remains_of(fleet, name);
     let writes: Vec<_> = match removal::next(cluster, &remains) {
-        Step::Remove { what, turn } => turn.iter().filter_map(|removal| write(fleet, name, what, removal)).collect(),
+        Step::Remove { what, turn } => {
+            let removals = turn.iter().filter_map(|removal| write(fleet, name, what, removal));
+            removals.chain(adjust_access(fleet, name, cluster)).collect()
+        }
         Step::EndAccess => end_access(fleet, name),
     };
     if remains == Remains::default() && writes.is_empty() {
         return Write::update(cluster, &released).into_iter().collect();
     }
     status::say(fleet, name, cluster, removal::conditions_of(cluster, &remains, now), now).plan.after(writes)
+}
+
+/// Lets the agent finish its work for as long as the cluster is accepted, and no longer.
+fn adjust_access(fleet: &Fleet, name: &ClusterName, cluster: &ManagedCluster) -> Vec<Write<Fleet>> {
+    let namespace = fleet.belongings.namespaces.get(&ObjectKey::cluster_wide(name.as_str())).map(|found| &**found);
+    match acceptance::judge(cluster, namespace, fleet.belongings.access(name)) {
+        Acceptance::Accepted if namespace.is_some() => give_access(fleet, name),
+        Acceptance::Denied => shut_out(fleet, name),
+        _ => Vec::new(),
+    }
 }
 
 /// The cluster without the finalizers that hold it for this; nothing if there are none.

@@ -2,7 +2,10 @@
 //!
 //! Watches signing requests that are labelled with a cluster, and clusters. Its key is a request. It writes the decision.
 
-use std::collections::BTreeSet;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Mutex, PoisonError},
+};
 
 use drover_api::cluster::ManagedCluster;
 use drover_engine::cluster::signing_request::{self, Verdict, Wait};
@@ -24,7 +27,26 @@ use crate::fleet::Fleet;
 /// Decides on the requests of agents.
 pub(crate) struct SigningRequests {
     /// The groups whose members may bring clusters in.
-    pub(crate) bootstrap_groups: BTreeSet<String>,
+    bootstrap_groups: BTreeSet<String>,
+    /// What was told that requests wait for, so that it is told once.
+    told: Mutex<BTreeMap<ObjectKey, Wait>>,
+}
+
+impl SigningRequests {
+    pub(crate) fn new(bootstrap_groups: BTreeSet<String>) -> Self {
+        Self { bootstrap_groups, told: Mutex::default() }
+    }
+
+    /// Takes note of what a request waits for, and says whether that is news.
+    fn is_news(&self, request: &ObjectKey, what: Wait) -> bool {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        told.insert(request.clone(), what) != Some(what)
+    }
+
+    /// Takes note that a request does not wait.
+    fn has_ended(&self, request: &ObjectKey) {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner).remove(request);
+    }
 }
 
 impl Reconciler<Fleet> for SigningRequests {
@@ -33,11 +55,17 @@ impl Reconciler<Fleet> for SigningRequests {
     const NAME: &'static str = "drover-registration";
 
     fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan<Fleet> {
-        let Some(request) = fleet.belongings.requests.get(key) else { return Plan::default() };
+        let Some(request) = fleet.belongings.requests.get(key) else {
+            self.has_ended(key);
+            return Plan::default();
+        };
         let cluster = signing_request::cluster_of(request).and_then(|name| fleet.cluster(&name));
         match signing_request::judge(request, cluster.map(|cluster| &**cluster), &self.bootstrap_groups) {
             Verdict::None => Plan::default(),
-            Verdict::Wait(what) => Plan::default().saying(cluster.map(|cluster| waits(request, cluster, what))),
+            Verdict::Wait(what) => {
+                let cluster = cluster.filter(|_| self.is_news(key, what));
+                Plan::default().saying(cluster.map(|cluster| waits(request, cluster, what)))
+            }
             Verdict::Approve(why) => decide(request, "Approved", "AgentOfAcceptedCluster", why, now),
             Verdict::Deny(flaw) => decide(request, "Denied", "NotAnAgentsRequest", &flaw.to_string(), now),
         }
@@ -49,7 +77,7 @@ fn waits(request: &CertificateSigningRequest, cluster: &ManagedCluster, what: Wa
     let note = format!("the signing request {} waits: {what}", request.name_any());
     match what {
         Wait::Acceptance => Event::normal(cluster, "RequestWaits", note),
-        Wait::Rejoin | Wait::Stranger => Event::warning(cluster, "RequestWaits", note),
+        Wait::Leaving | Wait::Rejoin | Wait::Stranger => Event::warning(cluster, "RequestWaits", note),
     }
 }
 

@@ -32,7 +32,7 @@ pub(super) fn say(
 ) -> Said {
     let mut wanted = cluster.clone();
     set_conditions(&mut wanted, conditions);
-    let judgement = availability::judge(&wanted, fleet.belongings.signs(name), now);
+    let judgement = availability::judge(&wanted, fleet.belongings.signs(name, now), now);
     set_conditions(&mut wanted, judgement.conditions);
     let writes = Write::status(cluster, &wanted).into_iter().collect();
     let plan = Plan { writes, wake: judgement.look_again, ..Plan::default() }.saying(news(cluster, &wanted));
