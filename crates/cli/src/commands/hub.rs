@@ -1,12 +1,19 @@
 //! `drover hub`: the hub's controllers, on a Kubernetes.
 
-use std::{env, fs, io::Write, net::SocketAddr, path::PathBuf, process};
+use std::{
+    env, fs,
+    io::{IsTerminal, Write},
+    net::SocketAddr,
+    path::PathBuf,
+    process,
+};
 
 use anyhow::{Context, bail};
 use clap::Args;
 use drover_api::cluster::Placement;
 use drover_hub::{Controllers, Hub, Options};
 use drover_runtime::{client, clock::Clock};
+use k8s_openapi::api::core::v1::Namespace;
 use kube::{
     Api, Client, Config,
     api::ListParams,
@@ -32,8 +39,8 @@ pub(crate) struct HubCommand {
     /// The kubeconfig of the Kubernetes; that of the pod, or the usual one, where it is not set.
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
-    /// The name of this hub in the election of a leader; it has to be another for each hub. The host's name and the
-    /// process's number where it is not set.
+    /// The name of this hub in the election of a leader; it has to be another for each hub, because one that finds its own
+    /// name takes the lead for its own. The host's name and the process's number where it is not set.
     #[arg(long, value_name = "NAME")]
     identity: Option<String>,
     /// Whether a leader is elected; without it this has to be the only hub.
@@ -42,8 +49,8 @@ pub(crate) struct HubCommand {
     /// Where /healthz, /readyz and /metrics are served.
     #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:8080")]
     health_listen: SocketAddr,
-    /// Which controllers to run: names, * for all, -name to leave one out. `*,-cluster,-clusterset` leaves registration to
-    /// OCM's own controllers, and `*,-placement` placements.
+    /// Which controllers to run: cluster, clusterset (with its bindings), placement; * for all, -name to leave one out.
+    /// `*,-cluster,-clusterset` leaves registration to OCM's own controllers, and `*,-placement` placements.
     #[arg(long, value_name = "LIST", default_value = "*", allow_hyphen_values = true)]
     controllers: Controllers,
     /// A group whose members may bring clusters in: their requests for the first certificate of a cluster that is
@@ -60,7 +67,8 @@ pub(crate) struct HubCommand {
 impl HubCommand {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info,kube=warn"));
-        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+        let is_terminal = std::io::stderr().is_terminal();
+        tracing_subscriber::fmt().with_env_filter(filter).with_ansi(is_terminal).with_writer(std::io::stderr).init();
         tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(self.serve())
     }
 
@@ -78,6 +86,9 @@ impl HubCommand {
             bootstrap_groups: self.bootstrap_groups.iter().filter(|group| !group.is_empty()).cloned().collect(),
             debug_listen: self.debug_listen,
         };
+        if options.identity.is_some() {
+            check_namespace(&client, &options.namespace).await?;
+        }
         let hub = Hub::start(client, &options, Clock::system()).await?;
         if let Some(health) = hub.health() {
             writeln!(std::io::stdout(), "drover hub is running; health and metrics are at http://{health}")?;
@@ -116,13 +127,29 @@ fn own_identity() -> String {
     format!("{}-{}", host.trim(), process::id())
 }
 
-/// Makes sure that the server has Drover's API, and says how to get it there if not.
+/// Makes sure that the server has Drover's API and that this hub may use it, and says what to do if not.
 async fn check_api(client: &Client) -> anyhow::Result<()> {
     match Api::<Placement>::all(client.clone()).list(&ListParams::default().limit(1)).await {
         Ok(_) => Ok(()),
-        Err(kube::Error::Api(status)) if status.code == 404 => {
-            bail!("this Kubernetes lacks Drover's API: apply it with `drover crds | kubectl apply --server-side -f -`")
-        }
-        Err(error) => Err(error).context("could not read placements"),
+        Err(kube::Error::Api(status)) => match status.code {
+            404 => {
+                bail!(
+                    "this Kubernetes lacks Drover's API: apply it with `drover crds | kubectl apply --server-side -f -`"
+                )
+            }
+            401 => bail!("this Kubernetes does not accept the credentials: check the kubeconfig, or make a new token"),
+            403 => bail!("{}: apply deploy/hub, and run the hub as its service account", status.message),
+            _ => bail!("could not read placements: {}", status.message),
+        },
+        Err(error) => Err(error).context("could not reach the Kubernetes of the kubeconfig"),
+    }
+}
+
+/// Makes sure that there is a place for the lease, without which nobody would ever lead.
+async fn check_namespace(client: &Client, namespace: &str) -> anyhow::Result<()> {
+    match Api::<Namespace>::all(client.clone()).get_opt(namespace).await {
+        Ok(None) => bail!("there is no namespace {namespace}, where hubs elect their leader: apply deploy/hub"),
+        // Whoever may not look may still lead.
+        _ => Ok(()),
     }
 }

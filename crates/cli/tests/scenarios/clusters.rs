@@ -293,7 +293,7 @@ async fn a_namespace_of_somebody_else_is_not_given_away(world: World) {
 
     for (cluster, reason, hint) in [
         ("taken", "NamespaceNotOwned", "label it open-cluster-management.io/cluster-name=taken"),
-        ("kube-system", "NamespaceNotOwned", "register the cluster under another name"),
+        ("kube-system", "NameNotUsable", "register the cluster under another one"),
         ("with.dots", "NameNotUsable", "at most 63 lower-case letters"),
     ] {
         let refused = until(&world, cluster, "it says why not", |it| says(it, HUB_ACCEPTED, "False", reason)).await;
@@ -380,7 +380,7 @@ async fn a_cluster_is_removed_in_order(world: World) {
         says(one, CLUSTER_DELETING, "False", "ResourceRemaining")
     })
     .await;
-    assert_eq!(message(&waiting, CLUSTER_DELETING), "waiting until 1 add-on (addon) and 1 work (work) are removed");
+    assert_eq!(message(&waiting, CLUSTER_DELETING), "waiting for the removal of 1 add-on (addon) and 1 work (work)");
     assert!(!is_going(&works.get("work").await.expect("the work is there").metadata), "works come after add-ons");
     change(&addons, "addon", json!({ "metadata": { "finalizers": null } })).await;
     wait::until(&works, "work", "it is removed next", |work| is_going(&work.metadata)).await;
@@ -428,7 +428,7 @@ async fn a_dead_cluster_is_removed_by_force(world: World) {
     let (addons, _) = leaving(&world, "dead").await;
     change(&addons, "addon", json!({ "metadata": { "finalizers": null } })).await;
     let stuck = until(&world, "dead", "it says how to go on", |dead| {
-        message(dead, CLUSTER_DELETING).contains("no add-ons and 1 work (work)")
+        message(dead, CLUSTER_DELETING).contains("waiting for the removal of 1 work (work)")
     })
     .await;
     assert!(message(&stuck, CLUSTER_DELETING).contains("drover.dev/force-delete=true"), "{stuck:?}");

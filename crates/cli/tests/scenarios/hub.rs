@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeSet,
     io::{BufRead, BufReader},
+    path::Path,
     process::{Child, Command, Stdio},
     time::Duration,
 };
@@ -41,6 +42,7 @@ drover_testkit::scenarios! {
         another_hub_takes_over_when_the_leader_is_killed,
         a_leader_that_was_frozen_finds_that_it_leads_no_more,
         the_command_runs_the_hub_and_releases_the_lease,
+        the_command_says_what_is_missing,
     }
 }
 
@@ -279,4 +281,22 @@ async fn the_command_runs_the_hub_and_releases_the_lease(world: World) {
     let lease =
         Api::<Lease>::namespaced(world.client(), NAMESPACE).get("drover-hub").await.expect("the lease is there");
     assert_eq!(lease.spec.and_then(|spec| spec.holder_identity).unwrap_or_default(), "");
+}
+
+async fn the_command_says_what_is_missing(world: World) {
+    let complaint = |kubeconfig: &Path| {
+        let mut hub = Command::new(env!("CARGO_BIN_EXE_drover"));
+        hub.args(["hub", "--health-listen", "127.0.0.1:0", "--kubeconfig"]).arg(kubeconfig);
+        let output = hub.output().expect("drover can be run");
+        assert!(!output.status.success());
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let told = complaint(world.kubeconfig());
+    assert!(told.contains("there is no namespace open-cluster-management-hub"), "{told}");
+    let crd = "placements.cluster.open-cluster-management.io";
+    world.kubectl(["delete", "crd", crd]).await.success();
+    let told = complaint(world.kubeconfig());
+    assert!(told.contains("this Kubernetes lacks Drover's API"), "{told}");
+    let told = complaint(Path::new("missing.kubeconfig"));
+    assert!(told.contains("could not read missing.kubeconfig"), "{told}");
 }

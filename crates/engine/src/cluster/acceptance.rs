@@ -29,8 +29,8 @@ pub enum Acceptance {
 /// Why a cluster that is accepted gets no namespace, and its agent nothing to do in one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Hindrance {
-    /// Something that all clusters share is called like the cluster.
-    #[error("{0} is what all clusters share is called: register the cluster under another name")]
+    /// Something of Kubernetes or of the hub is called like the cluster.
+    #[error("Kubernetes or the hub itself uses the name {0}: register the cluster under another one")]
     Reserved(String),
     /// A namespace can not be called like the cluster.
     #[error(
@@ -77,7 +77,7 @@ pub fn judge(cluster: &ManagedCluster, namespace: Option<&Namespace>, access: Ac
         return if was_accepted { Acceptance::Denied } else { Acceptance::Awaited };
     }
     let name = cluster.metadata.name.as_deref().unwrap_or_default();
-    if RESERVED.contains(&name) {
+    if is_reserved(name) {
         return Acceptance::Hindered(Hindrance::Reserved(name.to_owned()));
     }
     if !is_namespace_name(name) {
@@ -118,6 +118,14 @@ fn belongs_to(namespace: &ObjectMeta, cluster: &str, access: Access) -> bool {
         Some(owner) => owner == cluster,
         None => access.namespace,
     }
+}
+
+/// Whether a name is taken by what all clusters share, or its namespace by Kubernetes or the hub.
+fn is_reserved(name: &str) -> bool {
+    RESERVED.contains(&name)
+        || name == "default"
+        || name.starts_with("kube-")
+        || name.starts_with("open-cluster-management")
 }
 
 /// Whether a namespace can have that name.
@@ -187,7 +195,7 @@ mod tests {
         for name in ["a.b", "-a", "a-", &"a".repeat(64)] {
             assert_eq!(hindrance(name), Some(Hindrance::Name(name.to_owned())));
         }
-        for name in RESERVED {
+        for name in RESERVED.into_iter().chain(["default", "kube-system", "open-cluster-management-hub"]) {
             assert_eq!(hindrance(name), Some(Hindrance::Reserved(name.to_owned())));
         }
         assert_eq!(hindrance(&"a".repeat(63)), None);

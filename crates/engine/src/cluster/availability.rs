@@ -94,6 +94,9 @@ pub fn judge(cluster: &ManagedCluster, signs: Signs, now: Timestamp) -> Judgemen
         return Judgement { conditions, look_again: Some(end) };
     }
     let message = match signs.heartbeat {
+        _ if !cluster.spec.hub_accepts_client => {
+            "the cluster is not accepted, so its agent can not renew its lease".to_owned()
+        }
         Some(heartbeat) => format!("the agent has not renewed its lease since {:.0}", heartbeat.seen(cluster)),
         None => "the cluster has no lease that its agent could renew".to_owned(),
     };

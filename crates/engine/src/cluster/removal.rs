@@ -110,8 +110,12 @@ pub fn conditions_of(cluster: &ManagedCluster, remains: &Remains<'_>, now: Times
         Some(why) if !is_forced(cluster) => format!("; {why}, or {FORCE_HINT}"),
         _ => String::new(),
     };
-    let (addons, works) = (count(&remains.addons, "add-on"), count(&remains.works, "work"));
-    let message = format!("waiting until {addons} and {works} are removed{hint}");
+    let left: Vec<_> = [(&remains.addons, "add-on"), (&remains.works, "work")]
+        .into_iter()
+        .filter(|(objects, _)| !objects.is_empty())
+        .map(|(objects, what)| count(objects, what))
+        .collect();
+    let message = format!("waiting for the removal of {}{hint}", left.join(" and "));
     let says = Says {
         type_: CLUSTER_DELETING,
         holds: Holds::No,
@@ -136,11 +140,8 @@ fn hindrance(cluster: &ManagedCluster) -> Option<&'static str> {
 /// So many of something, and the first of their names.
 fn count(objects: &[&ObjectMeta], what: &str) -> String {
     let names: Vec<_> = objects.iter().filter_map(|object| object.name.as_deref()).collect();
-    match names.len() {
-        0 => format!("no {what}s"),
-        1 => format!("1 {what} ({})", enumerate(&names)),
-        number => format!("{number} {what}s ({})", enumerate(&names)),
-    }
+    let plural = if names.len() == 1 { "" } else { "s" };
+    format!("{} {what}{plural} ({})", names.len(), enumerate(&names))
 }
 
 #[cfg(test)]

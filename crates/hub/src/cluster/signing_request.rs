@@ -21,6 +21,7 @@ use k8s_openapi::{
     jiff::Timestamp,
 };
 use kube::ResourceExt;
+use tracing::info;
 
 use crate::fleet::Fleet;
 
@@ -88,6 +89,13 @@ fn decide(
     message: &str,
     now: Timestamp,
 ) -> Plan<Fleet> {
+    info!(
+        request = request.name_any(),
+        requester = request.spec.username,
+        decision = type_,
+        message,
+        "deciding on a signing request"
+    );
     let decision = CertificateSigningRequestCondition {
         type_: type_.to_owned(),
         status: "True".to_owned(),
