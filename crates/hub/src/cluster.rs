@@ -11,20 +11,13 @@ mod status;
 
 use drover_api::{
     cluster::ManagedCluster,
-    names::{
-        CLUSTER_FINALIZER, CLUSTER_JOINED, CLUSTER_LEASE, CLUSTER_NAME_LABEL, CLUSTER_SET_LABEL, JOINED_ANNOTATION,
-        WORK_BINDING_FINALIZER,
-    },
+    names::{CLUSTER_LEASE, CLUSTER_NAME_LABEL, WORK_BINDING_FINALIZER},
     reference::ClusterName,
 };
-use drover_engine::{
-    cluster::{
-        acceptance::{self, Acceptance, Hindrance},
-        access::{self, Extent, Part},
-        conditions, taints,
-    },
-    cluster_set::DEFAULT_SET,
-    condition::{self, Holds},
+use drover_engine::cluster::{
+    acceptance::{self, Acceptance, Hindrance},
+    access::{self, Extent, Part},
+    marks::{has_finalizer, marked},
 };
 use drover_runtime::{
     controller::{Plan, Reconciler},
@@ -69,7 +62,7 @@ impl Reconciler<Fleet> for Clusters {
 
 /// What has to be written for a cluster that is to stay.
 fn keep(fleet: &Fleet, name: &ClusterName, cluster: &ManagedCluster, now: Timestamp) -> Plan<Fleet> {
-    let namespace = fleet.belongings.namespaces.get(&ObjectKey::cluster_wide(name.as_str())).map(|found| &**found);
+    let namespace = fleet.belongings.namespace(name);
     let acceptance = acceptance::judge(cluster, namespace, fleet.belongings.access(name));
     let said = status::say(fleet, name, cluster, acceptance::conditions_of(cluster, &acceptance, now), now);
     let marks = Write::update(cluster, &marked(cluster, &acceptance, said.available, now));
@@ -89,27 +82,6 @@ fn keep(fleet: &Fleet, name: &ClusterName, cluster: &ManagedCluster, now: Timest
         }
         _ => said.plan.after(belongings),
     }
-}
-
-/// The cluster with what the hub marks it with: a set, taints, that it has joined, and a finalizer before it gets anything.
-fn marked(cluster: &ManagedCluster, acceptance: &Acceptance, available: Holds, now: Timestamp) -> ManagedCluster {
-    let mut marked = cluster.clone();
-    marked.spec.taints = taints::wanted(&cluster.spec.taints, available, now);
-    let set = marked.labels_mut().entry(CLUSTER_SET_LABEL.to_owned()).or_default();
-    if set.is_empty() {
-        DEFAULT_SET.clone_into(set);
-    }
-    if condition::holds(conditions(cluster), CLUSTER_JOINED) == Some(Holds::Yes) {
-        marked.annotations_mut().entry(JOINED_ANNOTATION.to_owned()).or_insert_with(|| "true".to_owned());
-    }
-    if *acceptance == Acceptance::Accepted && !has_finalizer(cluster) {
-        marked.finalizers_mut().push(CLUSTER_FINALIZER.to_owned());
-    }
-    marked
-}
-
-fn has_finalizer(cluster: &ManagedCluster) -> bool {
-    cluster.finalizers().iter().any(|finalizer| finalizer == CLUSTER_FINALIZER)
 }
 
 fn namespace_of(name: &ClusterName) -> Namespace {

@@ -334,7 +334,7 @@ impl Tracks<AddOnPlacementScore> for Fleet {
 }
 
 /// Takes a key out of an index.
-fn remove_from<T: Ord>(index: &mut BTreeMap<T, BTreeSet<ObjectKey>>, entry: &T, key: &ObjectKey) {
+pub(crate) fn remove_from<T: Ord>(index: &mut BTreeMap<T, BTreeSet<ObjectKey>>, entry: &T, key: &ObjectKey) {
     if let Some(keys) = index.get_mut(entry) {
         keys.remove(key);
         if keys.is_empty() {

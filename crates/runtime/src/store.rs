@@ -121,6 +121,12 @@ impl<K: Resource> Store<K> {
         self.objects.get(key)
     }
 
+    /// How many objects are known.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.objects.len()
+    }
+
     /// Whether an object is there, be it readable or not.
     #[must_use]
     pub fn has(&self, key: &ObjectKey) -> bool {

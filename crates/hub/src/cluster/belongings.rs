@@ -39,12 +39,12 @@ use kube::{
     runtime::watcher,
 };
 
-use crate::fleet::Fleet;
+use crate::fleet::{Fleet, remove_from};
 
 /// What belongs to clusters.
 #[derive(Default)]
 pub(crate) struct Belongings {
-    pub(super) namespaces: Store<Namespace>,
+    namespaces: Store<Namespace>,
     roles: Store<ClusterRole>,
     role_bindings: Store<ClusterRoleBinding>,
     bindings: Store<RoleBinding>,
@@ -82,11 +82,15 @@ impl EyeSight {
 }
 
 impl Belongings {
+    /// The namespace of a cluster's name.
+    pub(super) fn namespace(&self, cluster: &ClusterName) -> Option<&Namespace> {
+        self.namespaces.get(&ObjectKey::cluster_wide(cluster.as_str())).map(|namespace| &**namespace)
+    }
+
     /// The role of a cluster's agents outside of any namespace. What all clusters share is nobody's.
     pub(super) fn role(&self, cluster: &ClusterName) -> Option<&ClusterRole> {
-        let is_shared = access::RESERVED.contains(&cluster.as_str());
-        let role = self.roles.get(&ObjectKey::cluster_wide(&access::role_name(cluster))).filter(|_| !is_shared)?;
-        Some(role)
+        let role = self.roles.get(&ObjectKey::cluster_wide(&access::role_name(cluster)))?;
+        (!access::RESERVED.contains(&cluster.as_str())).then_some(role)
     }
 
     /// The binding of that role.
@@ -339,11 +343,7 @@ impl Tracks<CertificateSigningRequest> for Fleet {
             self.queues.requests.forget(&change.key);
         }
         if let Some(cluster) = change.old.as_ref().and_then(|request| signing_request::cluster_of(request)) {
-            let pending = self.belongings.pending.entry(cluster.clone()).or_default();
-            pending.remove(&change.key);
-            if pending.is_empty() {
-                self.belongings.pending.remove(&cluster);
-            }
+            remove_from(&mut self.belongings.pending, &cluster, &change.key);
         }
         let Some(request) = change.new.as_ref().filter(|request| !signing_request::is_decided(request)) else { return };
         if let Some(cluster) = signing_request::cluster_of(request) {

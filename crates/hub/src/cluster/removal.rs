@@ -1,16 +1,18 @@
 //! How a cluster is seen out: its add-ons, its works, its agent's access, and then the cluster.
 
-use drover_api::{
-    cluster::ManagedCluster,
-    names::{CLUSTER_FINALIZER, RESOURCE_CLEANUP_FINALIZER},
-    reference::ClusterName,
-};
+use drover_api::{cluster::ManagedCluster, reference::ClusterName};
 use drover_engine::cluster::{
     acceptance::{self, Acceptance},
     access::Part,
+    marks::released,
     removal::{self, Remains, Remnant, Removal, Step},
 };
-use drover_runtime::{controller::Plan, store::ObjectKey, write::Write};
+use drover_runtime::{
+    controller::Plan,
+    fleet::Tracks,
+    store::ObjectKey,
+    write::{Kind, Write},
+};
 use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
 
@@ -36,20 +38,12 @@ pub(super) fn plan(fleet: &Fleet, name: &ClusterName, cluster: &ManagedCluster, 
 
 /// Lets the agent finish its work for as long as the cluster is accepted, and no longer.
 fn adjust_access(fleet: &Fleet, name: &ClusterName, cluster: &ManagedCluster) -> Vec<Write<Fleet>> {
-    let namespace = fleet.belongings.namespaces.get(&ObjectKey::cluster_wide(name.as_str())).map(|found| &**found);
+    let namespace = fleet.belongings.namespace(name);
     match acceptance::judge(cluster, namespace, fleet.belongings.access(name)) {
         Acceptance::Accepted if namespace.is_some() => give_access(fleet, name),
         Acceptance::Denied => shut_out(fleet, name),
         _ => Vec::new(),
     }
-}
-
-/// The cluster without the finalizers that hold it for this; nothing if there are none.
-fn released(cluster: &ManagedCluster) -> Option<ManagedCluster> {
-    let is_ours = |finalizer: &String| [CLUSTER_FINALIZER, RESOURCE_CLEANUP_FINALIZER].contains(&&**finalizer);
-    let mut released = cluster.clone();
-    released.finalizers_mut().retain(|finalizer| !is_ours(finalizer));
-    cluster.finalizers().iter().any(is_ours).then_some(released)
 }
 
 fn remains_of<'a>(fleet: &'a Fleet, name: &'a ClusterName) -> Remains<'a> {
@@ -72,8 +66,8 @@ fn write(fleet: &Fleet, name: &ClusterName, what: Remnant, removal: &Removal<'_>
 
 fn remove<K>(stored: &K, removal: &Removal<'_>) -> Option<Write<Fleet>>
 where
-    K: drover_runtime::write::Kind,
-    Fleet: drover_runtime::fleet::Tracks<K>,
+    K: Kind,
+    Fleet: Tracks<K>,
 {
     match removal {
         Removal::Delete(_) => Some(Write::delete(stored)),

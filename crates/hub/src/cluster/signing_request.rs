@@ -39,14 +39,14 @@ impl SigningRequests {
     }
 
     /// Takes note of what a request waits for, and says whether that is news.
-    fn is_news(&self, request: &ObjectKey, what: Wait) -> bool {
+    fn is_news(&self, fleet: &Fleet, request: &ObjectKey, what: Wait) -> bool {
+        let requests = &fleet.belongings.requests;
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        // Nobody tells of requests that have gone, so their names must not pile up.
+        if told.len() > requests.count() {
+            told.retain(|request, _| requests.has(request));
+        }
         told.insert(request.clone(), what) != Some(what)
-    }
-
-    /// Takes note that a request does not wait.
-    fn has_ended(&self, request: &ObjectKey) {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner).remove(request);
     }
 }
 
@@ -56,15 +56,12 @@ impl Reconciler<Fleet> for SigningRequests {
     const NAME: &'static str = "drover-registration";
 
     fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan<Fleet> {
-        let Some(request) = fleet.belongings.requests.get(key) else {
-            self.has_ended(key);
-            return Plan::default();
-        };
+        let Some(request) = fleet.belongings.requests.get(key) else { return Plan::default() };
         let cluster = signing_request::cluster_of(request).and_then(|name| fleet.cluster(&name));
         match signing_request::judge(request, cluster.map(|cluster| &**cluster), &self.bootstrap_groups) {
             Verdict::None => Plan::default(),
             Verdict::Wait(what) => {
-                let cluster = cluster.filter(|_| self.is_news(key, what));
+                let cluster = cluster.filter(|_| self.is_news(fleet, key, what));
                 Plan::default().saying(cluster.map(|cluster| waits(request, cluster, what)))
             }
             Verdict::Approve(why) => decide(request, "Approved", "AgentOfAcceptedCluster", why, now),
