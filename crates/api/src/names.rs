@@ -58,3 +58,38 @@ pub const CONFIG_SPEC_HASH_ANNOTATION: &str = "open-cluster-management.io/config
 pub const FLAT_CONFIG_SPEC_HASH_ANNOTATION: &str = "configSpecHash";
 /// The name that v1beta1 clients give to a default configuration that there is none of: the type is supported, no more.
 pub const NO_DEFAULT_CONFIG: &str = "__reserved_no_default__";
+
+/// The condition of an add-on on a cluster that says which set it was given, and when.
+pub const GIVEN: &str = "drover.dev/Given";
+/// The condition of an add-on on a cluster that says which set it has proven to run, and how it stands to it.
+pub const PROVEN: &str = "drover.dev/Proven";
+/// The condition of an add-on, on a cluster or on a placement, that says whether it is being changed.
+pub const PROGRESSING: &str = "Progressing";
+/// The condition of an add-on on a cluster that says whether what it runs by is settled. An add-on manager waits for it.
+pub const CONFIGURED: &str = "Configured";
+/// The condition of an add-on on a cluster that says whether it is available.
+pub const AVAILABLE: &str = "Available";
+/// The condition of an add-on on a cluster by which its manager says that it has made the add-on's works.
+pub const MANIFEST_APPLIED: &str = "ManifestApplied";
+/// The annotation of an add-on on a cluster that the hub has made, and may remove.
+pub const INSTALLED_ANNOTATION: &str = "drover.dev/installed";
+/// The annotation of an add-on on a cluster with the installVersion that the hub has written. Any other is a user's.
+pub const ASSIGNED_VERSION_ANNOTATION: &str = "drover.dev/assigned-version";
+/// The annotation of an add-on on a cluster with the keys of the annotations that were copied from the cluster.
+pub const COPIED_ANNOTATIONS_ANNOTATION: &str = "drover.dev/copied-annotations";
+/// What the keys of annotations begin with that are copied from a cluster to its add-ons.
+pub const ADDON_ANNOTATION_PREFIX: &str = "addon.open-cluster-management.io";
+/// The annotation of an add-on that says who manages it: the hub, unless it says something else.
+pub const LIFECYCLE_ANNOTATION: &str = "addon.open-cluster-management.io/lifecycle";
+/// The annotation of an add-on that names its default version.
+pub const DEFAULT_VERSION_ANNOTATION: &str = "addon.open-cluster-management.io/default-version";
+/// The annotation of an add-on with the versions that its own manager supports, separated by commas.
+pub const SUPPORTED_VERSIONS_ANNOTATION: &str = "addon.open-cluster-management.io/supported-versions";
+/// The annotation that pauses an add-on, some of its placements, or one cluster.
+pub const PAUSE_ANNOTATION: &str = "drover.dev/pause";
+/// The annotation that leaves clusters out.
+pub const SKIP_ANNOTATION: &str = "drover.dev/skip";
+/// The annotation whose token asks, once, to try again what has failed.
+pub const RETRY_ANNOTATION: &str = "drover.dev/retry";
+/// The annotation that holds placements at a set.
+pub const PIN_ANNOTATION: &str = "drover.dev/pin";

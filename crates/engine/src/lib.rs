@@ -3,6 +3,7 @@
 //! Nothing here reads a clock, talks to a server, waits or rolls dice. The hub, the simulator, `drover explain` and
 //! the property tests all call the same functions, so what one of them says of a fleet is what the others would do.
 
+pub mod addon;
 pub mod cel;
 pub mod cluster;
 pub mod cluster_set;

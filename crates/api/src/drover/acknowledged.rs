@@ -1,9 +1,10 @@
 //! What the hub has taken up of what people ask for by annotations.
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::reference::ClusterName;
+use crate::{reference::ClusterName, schema};
 
 /// The requests that the hub has taken up. A command that makes a request returns when it stands here.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -17,6 +18,10 @@ pub struct Acknowledged {
     /// The token of the last retry that was done: the annotation `drover.dev/retry` as it was read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<String>,
+    /// When that retry was done. What failed before does not count as failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::time")]
+    pub retried: Option<Time>,
     /// Which placements are held at which sets: the annotation `drover.dev/pin` as it was read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pin: Option<String>,
@@ -40,4 +45,8 @@ pub struct AcknowledgedCluster {
     /// The token of the last retry that was done: the annotation `drover.dev/retry` as it was read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<String>,
+    /// When that retry was done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::time")]
+    pub retried: Option<Time>,
 }

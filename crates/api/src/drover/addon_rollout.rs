@@ -154,6 +154,9 @@ pub struct RolloutProgress {
     /// Sets that can be returned to without asking the canaries again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trusted: Vec<SetFingerprint>,
+    /// The set that it is held at, and what was configured then. It is let go when something else is configured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pin: Option<Pin>,
     /// The gates that wait for canaries, where the strategy has any: one for the set that rolls out behind it, and one
     /// for the set that the canaries are trying meanwhile.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -173,6 +176,17 @@ pub struct RolloutProgress {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::time")]
     pub finished: Option<Time>,
+}
+
+/// A set that somebody holds a rollout at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Pin {
+    /// The set.
+    pub set: SetFingerprint,
+    /// The set that was configured when this one was pinned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instead_of: Option<SetFingerprint>,
 }
 
 /// A gate that opens for a set when every canary runs it well.

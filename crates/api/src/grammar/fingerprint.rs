@@ -16,6 +16,12 @@ pub struct SetFingerprint(Box<str>);
 pub struct InvalidFingerprint(String);
 
 impl SetFingerprint {
+    /// The fingerprint that these bytes spell.
+    #[must_use]
+    pub fn of(bytes: [u8; 8]) -> Self {
+        Self(format!("{:016x}", u64::from_be_bytes(bytes)).into())
+    }
+
     /// The fingerprint's text.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -51,6 +57,12 @@ string_on_the_wire!(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bytes_are_spelt_as_a_fingerprint() {
+        let fingerprint = SetFingerprint::of([0, 1, 2, 3, 4, 5, 0xab, 0xcd]);
+        assert_eq!(fingerprint.as_str().parse(), Ok(fingerprint));
+    }
 
     #[test]
     fn only_hexadecimal_digits_make_a_fingerprint() {
