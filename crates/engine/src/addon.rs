@@ -1,4 +1,8 @@
 //! Add-ons: what each cluster is to run, when its turn comes, and what is said of it.
 
+pub mod catalog;
+pub mod configuration;
 pub mod mark;
+pub mod rollout;
 pub mod set;
+pub mod versions;

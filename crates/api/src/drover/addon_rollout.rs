@@ -187,6 +187,9 @@ pub struct Pin {
     /// The set that was configured when this one was pinned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instead_of: Option<SetFingerprint>,
+    /// Whether it has been let go, because something else was configured since.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub let_go: bool,
 }
 
 /// A gate that opens for a set when every canary runs it well.

@@ -1,0 +1,259 @@
+//! The planner of rollouts: what each cluster is given now, and why the others wait.
+//!
+//! An add-on has one [`Lane`](lane::Lane) for each placement in its list, and one for clusters that no placement selects. What has to outlive
+//! the process is handed in and handed back as [`RolloutProgress`](drover_api::drover::RolloutProgress); everything else is kept by cluster, so that a change of one costs a
+//! look at one. The same facts give the same plan, however they were come by.
+
+mod course;
+mod gate;
+mod lane;
+pub mod member;
+mod standing;
+pub mod strategy;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use drover_api::{
+    grammar::SetFingerprint,
+    reference::{ClusterName, PlacementRef},
+};
+use k8s_openapi::jiff::Timestamp;
+
+pub use self::{
+    course::{Course, Give, Happening, Hold, Plan, Wish},
+    gate::Shut,
+    standing::{Failure, Goal, Standing, Step},
+};
+use self::{
+    lane::{Lane, Role},
+    member::{Group, Member},
+    standing::Measure,
+    strategy::{Strategy, Unreadable},
+};
+use super::set::Set;
+
+/// Sets, by name.
+pub type Sets = BTreeMap<SetFingerprint, Arc<Set>>;
+
+/// One way in which clusters get an add-on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// Who selects the clusters.
+    pub source: Source,
+    /// How changes reach them.
+    pub strategy: Result<Strategy, Unreadable>,
+}
+
+/// Who selects clusters for an add-on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// A placement in the add-on's list.
+    Listed(PlacementRef),
+    /// A placement that is only named as the canaries of another: it gives nobody anything.
+    Canaries(PlacementRef),
+    /// Nobody: they have the add-on all the same.
+    Nobody,
+}
+
+impl Source {
+    fn placement(&self) -> Option<&PlacementRef> {
+        match self {
+            Self::Listed(placement) | Self::Canaries(placement) => Some(placement),
+            Self::Nobody => None,
+        }
+    }
+}
+
+/// The rollouts of one add-on, with all its clusters.
+#[derive(Clone, Debug)]
+pub struct Rollout {
+    entries: Vec<Entry>,
+    /// Whom each entry waits for.
+    canaries: Vec<Option<usize>>,
+    lanes: Vec<Lane>,
+    members: BTreeMap<ClusterName, Member>,
+    /// The clusters that each entry selects.
+    selected: Vec<BTreeSet<ClusterName>>,
+    /// How many clusters were given each set.
+    given: BTreeMap<SetFingerprint, usize>,
+    /// The time by which clusters were last judged.
+    now: Timestamp,
+}
+
+impl Rollout {
+    /// The rollouts of an add-on without clusters.
+    #[must_use]
+    pub fn new(entries: Vec<Entry>) -> Self {
+        let canaries = entries.iter().map(|entry| canary_of(entry, &entries)).collect();
+        let lanes = entries.iter().map(|entry| Lane::new(entry.strategy.clone().unwrap_or_default())).collect();
+        let selected = vec![BTreeSet::new(); entries.len()];
+        let (members, given) = (BTreeMap::new(), BTreeMap::new());
+        Self { entries, canaries, lanes, members, selected, given, now: Timestamp::MIN }
+    }
+
+    /// The ways in which clusters get the add-on.
+    #[must_use]
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// Takes note of a cluster as it is now, or that the add-on has nothing to do with it any more.
+    pub fn update(&mut self, name: &ClusterName, member: Option<Member>) {
+        if self.members.get(name) == member.as_ref() {
+            return;
+        }
+        let former = self.members.remove(name);
+        let lanes: BTreeSet<_> = former.iter().chain(&member).flat_map(|member| self.lanes_of(member)).collect();
+        if let Some(former) = former {
+            self.count(name, &former, false);
+        }
+        if let Some(member) = member {
+            self.count(name, &member, true);
+            self.members.insert(name.clone(), member);
+        }
+        for lane in lanes {
+            self.judge(lane, name);
+        }
+    }
+
+    /// Who stands where, by name.
+    #[must_use]
+    pub fn member(&self, name: &ClusterName) -> Option<&Member> {
+        self.members.get(name)
+    }
+
+    /// All clusters that the add-on has to do with.
+    pub fn members(&self) -> impl Iterator<Item = (&ClusterName, &Member)> {
+        self.members.iter()
+    }
+
+    /// The sets that clusters were given.
+    pub fn given(&self) -> impl Iterator<Item = &SetFingerprint> {
+        self.given.keys()
+    }
+
+    /// Which entry decides for a cluster, and how it stands there.
+    #[must_use]
+    pub fn standing(&self, name: &ClusterName) -> Option<(usize, &Standing)> {
+        let lane = self.decides(self.members.get(name)?)?;
+        Some((lane, self.lanes[lane].standing(name)?))
+    }
+
+    fn count(&mut self, name: &ClusterName, member: &Member, is_there: bool) {
+        for selection in &member.selections {
+            if let Some(selected) = self.selected.get_mut(selection.placement) {
+                if is_there {
+                    selected.insert(name.clone())
+                } else {
+                    selected.remove(name)
+                };
+            }
+        }
+        let given = member.addon.as_ref().and_then(|addon| addon.given.as_ref());
+        if let Some(given) = given {
+            let count = self.given.entry(given.set.clone()).or_default();
+            *count = if is_there { *count + 1 } else { *count - 1 };
+            if *count == 0 {
+                self.given.remove(&given.set);
+            }
+        }
+    }
+
+    /// Who decides for a cluster: the last of its placements in the list, or the last that is a canary placement, if there is one.
+    fn decides(&self, member: &Member) -> Option<usize> {
+        let listed = member.selections.iter().map(|selection| selection.placement);
+        let listed =
+            listed.filter(|index| matches!(self.entries.get(*index), Some(Entry { source: Source::Listed(_), .. })));
+        let is_canary = |index: &usize| self.canaries.contains(&Some(*index));
+        let (canaries, others): (Vec<_>, Vec<_>) = listed.partition(is_canary);
+        canaries.into_iter().max().or_else(|| others.into_iter().max()).or_else(|| self.decided_by_nobody(member))
+    }
+
+    /// The entry of those whom no placement selects. An add-on that the hub made for a placement which selects its cluster no
+    /// longer, or not at the moment, stays as it is.
+    fn decided_by_nobody(&self, member: &Member) -> Option<usize> {
+        let has_list = self.entries.iter().any(|entry| matches!(entry.source, Source::Listed(_)));
+        let is_own = member.addon.as_ref().is_some_and(|addon| addon.is_hand_made);
+        let entry = self.entries.iter().position(|entry| entry.source == Source::Nobody)?;
+        (member.addon.is_some() && (is_own || !has_list)).then_some(entry)
+    }
+
+    /// The lanes that a cluster counts in.
+    fn lanes_of(&self, member: &Member) -> Vec<usize> {
+        let Some(decides) = self.decides(member) else { return Vec::new() };
+        let behind = member.selections.iter().map(|selection| selection.placement);
+        let behind = behind.filter(|index| self.canaries.get(*index) == Some(&Some(decides)));
+        std::iter::once(decides).chain(behind).collect()
+    }
+
+    /// Has a lane look at a cluster again.
+    fn judge(&mut self, lane: usize, name: &ClusterName) {
+        let member = self.members.get(name);
+        let counted = member.filter(|member| self.lanes_of(member).contains(&lane));
+        let place = counted.map(|member| {
+            let role = if self.decides(member) == Some(lane) { Role::Decided } else { Role::Canary };
+            (member, role, group_in(member, lane))
+        });
+        self.lanes[lane].update(name, place.as_ref().map(|(member, role, group)| (*member, *role, group)), self.now);
+    }
+
+    /// Has a lane look at all its clusters again, if they are measured by something else now.
+    fn measure(&mut self, lane: usize, measure: Measure) {
+        if self.lanes[lane].measure == measure {
+            return;
+        }
+        self.lanes[lane].measure = measure;
+        self.judge_all(lane);
+    }
+
+    fn judge_all(&mut self, lane: usize) {
+        let clusters: Vec<_> = self.lanes[lane].clusters().cloned().collect();
+        for name in clusters {
+            self.judge(lane, &name);
+        }
+    }
+
+    /// It is that late now.
+    fn turn_to(&mut self, now: Timestamp) {
+        let is_earlier = now < self.now;
+        self.now = now;
+        for lane in 0..self.lanes.len() {
+            if is_earlier {
+                self.judge_all(lane);
+            }
+            for name in self.lanes[lane].due(now) {
+                self.judge(lane, &name);
+            }
+        }
+    }
+}
+
+fn group_in(member: &Member, lane: usize) -> Group {
+    let selection = member.selections.iter().find(|selection| selection.placement == lane);
+    selection.map(|selection| selection.group.clone()).unwrap_or_default()
+}
+
+/// The entry of the canaries that another waits for.
+fn canary_of(entry: &Entry, entries: &[Entry]) -> Option<usize> {
+    let canary = entry.strategy.as_ref().ok()?.canary.as_ref()?;
+    entries.iter().position(|entry| entry.source.placement() == Some(canary))
+}
+
+/// The placements that wait for each other, if an entry is one of them.
+fn cycle(index: usize, entries: &[Entry], canaries: &[Option<usize>]) -> Option<Vec<PlacementRef>> {
+    let mut chain = vec![index];
+    let mut current = index;
+    while let Some(next) = canaries[current] {
+        if let Some(start) = chain.iter().position(|seen| *seen == next) {
+            return Some(
+                chain[start..].iter().filter_map(|index| entries[*index].source.placement().cloned()).collect(),
+            );
+        }
+        chain.push(next);
+        current = next;
+    }
+    None
+}

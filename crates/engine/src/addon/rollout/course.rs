@@ -1,0 +1,625 @@
+//! What a placement does now: which set it moves its clusters to, what holds it up, and what has to be remembered of that.
+
+use std::{collections::BTreeSet, fmt};
+
+use drover_api::{
+    drover::{Gate, GateState, Halt, Pin, RolloutOutcome, RolloutProgress, RolloutRecord, RolloutState},
+    grammar::SetFingerprint,
+    reference::{ClusterName, PlacementRef},
+};
+use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
+
+use super::{
+    Rollout, Sets, Source, cycle,
+    gate::{Canaries, Shut, has_turned_unhealthy},
+    standing::{Goal, Measure, after},
+};
+use crate::addon::{configuration::Problem, mark::Verdict};
+
+/// How many sets a placement remembers that it can return to without asking canaries.
+const TRUSTED: usize = 10;
+
+/// How long a cluster may be on its way to a set while canaries are well with the next one. After that it does not hold up
+/// what is probably its cure.
+const STUCK_AFTER: std::time::Duration = std::time::Duration::from_mins(10);
+
+/// What is wanted of the clusters of one entry.
+#[derive(Clone, Debug)]
+pub struct Wish {
+    /// What they are configured to; nothing where the entry gives nobody anything.
+    pub configured: Option<Result<Goal, Problem>>,
+    /// Whether the placement exists.
+    pub is_there: bool,
+    /// Who has paused it.
+    pub pause: Option<String>,
+    /// The set that somebody holds it at.
+    pub pin: Option<SetFingerprint>,
+    /// What is remembered of it.
+    pub stored: RolloutProgress,
+}
+
+/// What holds a placement up, so that nobody is moved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Hold {
+    /// What is wanted can not be had.
+    Blocked(Problem),
+    /// Somebody has paused it.
+    Paused(String),
+    /// Its gate is shut.
+    Gate(Shut),
+    /// A canary was well with the set, and is no longer.
+    CanaryUnhealthy(ClusterName),
+    /// Too many clusters have failed.
+    Halted {
+        /// How many.
+        failed: usize,
+        /// How many may.
+        tolerated: usize,
+    },
+}
+
+impl fmt::Display for Hold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Blocked(problem) => problem.fmt(f),
+            Self::Paused(by) => write!(f, "paused by {by}"),
+            Self::Gate(shut) => shut.fmt(f),
+            Self::CanaryUnhealthy(cluster) => write!(
+                f,
+                "the canary {cluster} was well with this and is no longer: nothing new is begun until it recovers or is skipped"
+            ),
+            Self::Halted { failed, tolerated } => write!(
+                f,
+                "{failed} failed where {tolerated} may: nothing new is begun until one of them succeeds, something else is wanted, or drover.dev/retry is set"
+            ),
+        }
+    }
+}
+
+/// What a placement does now.
+#[derive(Clone, Debug)]
+pub struct Course {
+    /// What has to be remembered, before anybody is given anything.
+    pub progress: RolloutProgress,
+    /// What clusters are moved to.
+    pub goal: Option<SetFingerprint>,
+    /// What holds it up.
+    pub hold: Option<Hold>,
+    /// What is wrong with what is wanted, though something else is still rolling out.
+    pub problem: Option<Problem>,
+    /// How many of the failures are due to a deadline.
+    pub late: usize,
+    /// How many clusters are on their way.
+    pub in_flight: usize,
+}
+
+/// What a cluster is given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Give {
+    /// Who is given something.
+    pub cluster: ClusterName,
+    /// What.
+    pub set: SetFingerprint,
+    /// By which entry.
+    pub entry: usize,
+}
+
+/// Something that people want to hear of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Happening {
+    /// Another set is wanted, and begins to roll out.
+    Started(SetFingerprint),
+    /// The canaries are well.
+    GateOpened(SetFingerprint),
+    /// A set that was known to be good is wanted again.
+    Returned(SetFingerprint),
+    /// The set runs everywhere.
+    Finished(SetFingerprint),
+    /// Nothing new is begun.
+    Halted(SetFingerprint),
+}
+
+/// What is to be done about all clusters of an add-on.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// What each entry does.
+    pub courses: Vec<Course>,
+    /// Who is given what.
+    pub gives: Vec<Give>,
+    /// What has happened, and to which entry.
+    pub happenings: Vec<(usize, Happening)>,
+    /// Rollouts that have ended.
+    pub ended: Vec<RolloutRecord>,
+    /// When this changes although nothing happens.
+    pub wake: Option<Timestamp>,
+}
+
+/// What everything is planned by, besides the clusters.
+struct Facts<'a> {
+    wishes: &'a [Wish],
+    sets: &'a Sets,
+    /// What each entry wants.
+    wanted: Vec<Option<Result<Goal, Problem>>>,
+    retried: Option<Timestamp>,
+    now: Timestamp,
+}
+
+/// A course that is being set.
+struct Setting {
+    progress: RolloutProgress,
+    happenings: Vec<Happening>,
+    ended: Vec<RolloutRecord>,
+    wake: Option<Timestamp>,
+    shut: Option<Shut>,
+}
+
+impl Rollout {
+    /// Decides what each cluster is given now. There is one wish for each entry; `sets` has every set that is wished for or remembered.
+    pub fn plan(&mut self, wishes: &[Wish], sets: &Sets, retried: Option<Timestamp>, now: Timestamp) -> Plan {
+        self.turn_to(now);
+        let mut wishes = wishes.to_vec();
+        let wanted = wishes.iter_mut().map(|wish| wanted(wish, sets)).collect();
+        let facts = Facts { wishes: &wishes, sets, wanted, retried, now };
+        let mut plan =
+            Plan { courses: Vec::new(), gives: Vec::new(), happenings: Vec::new(), ended: Vec::new(), wake: None };
+        for (entry, wish) in wishes.iter().enumerate() {
+            let setting = self.set_course(entry, &facts);
+            plan.happenings.extend(setting.happenings.iter().cloned().map(|happening| (entry, happening)));
+            plan.ended.extend(setting.ended.iter().cloned());
+            plan.wake = plan.wake.into_iter().chain(setting.wake).chain(self.lanes[entry].next_alarm()).min();
+            let course = self.steer(entry, setting, &facts);
+            plan.gives.extend(self.gives(entry, &course, sets));
+            plan.happenings.extend(newly_halted(wish, &course).map(|halted| (entry, halted)));
+            plan.courses.push(course);
+        }
+        for entry in 0..wishes.len() {
+            let watching = self.watching(entry, &plan.courses[entry].progress, &plan.gives);
+            if let Some(gate) = shut_gate(&mut plan.courses[entry].progress) {
+                gate.watching = watching;
+            }
+        }
+        plan
+    }
+
+    /// Finds out what an entry moves its clusters to, and whether it has got there.
+    fn set_course(&mut self, entry: usize, facts: &Facts) -> Setting {
+        let stored = facts.wishes[entry].stored.clone();
+        let mut setting =
+            Setting { progress: stored, happenings: Vec::new(), ended: Vec::new(), wake: None, shut: None };
+        let wanted = facts.wanted[entry].clone().and_then(Result::ok);
+        if let Some(wanted) = &wanted {
+            self.want(entry, &wanted.fingerprint, &mut setting, facts);
+        }
+        if self.is_gated(entry) {
+            self.mind_the_gate(entry, wanted.as_ref(), &mut setting, facts);
+        } else {
+            setting.progress.gates.clear();
+            let former = || setting.progress.wanted.as_ref().and_then(|set| goal(set, facts.sets));
+            self.measure_by(entry, wanted.or_else(former), &setting, facts);
+        }
+        self.arrive(entry, &mut setting, facts);
+        setting
+    }
+
+    fn is_gated(&self, entry: usize) -> bool {
+        self.entries[entry].strategy.as_ref().is_ok_and(|strategy| strategy.canary.is_some())
+    }
+
+    /// Takes note that another set is wanted.
+    fn want(&self, entry: usize, wanted: &SetFingerprint, setting: &mut Setting, facts: &Facts) {
+        let progress = &mut setting.progress;
+        if progress.wanted.as_ref() == Some(wanted) {
+            return;
+        }
+        let is_gated = self.is_gated(entry);
+        if let Some(former) = progress.wanted.replace(wanted.clone())
+            && !is_gated
+            && progress.finished.is_none()
+        {
+            setting.ended.push(self.record(entry, &former, RolloutOutcome::Superseded, progress, facts.now));
+        }
+        if !is_gated {
+            (progress.started, progress.finished) = (Some(Time(facts.now)), None);
+            setting.happenings.push(Happening::Started(wanted.clone()));
+        }
+    }
+
+    fn record(
+        &self,
+        entry: usize,
+        set: &SetFingerprint,
+        outcome: RolloutOutcome,
+        progress: &RolloutProgress,
+        now: Timestamp,
+    ) -> RolloutRecord {
+        RolloutRecord {
+            placement: self.entries[entry].source.placement().cloned(),
+            set: set.clone(),
+            outcome,
+            started: progress.started.clone().unwrap_or(Time(now)),
+            finished: Time(now),
+            clusters: Some(self.lanes[entry].counts()),
+        }
+    }
+
+    fn measure_by(&mut self, entry: usize, goal: Option<Goal>, setting: &Setting, facts: &Facts) {
+        let reached = goal.as_ref().map(|goal| &goal.fingerprint);
+        let is_finished = reached.is_some() && setting.progress.finished.is_some();
+        let is_settled = is_finished && setting.progress.last_applied.as_ref() == reached;
+        let wanted = setting.progress.wanted.clone();
+        self.measure(entry, Measure { goal, wanted, is_settled, retried: facts.retried });
+    }
+
+    /// Decides which set comes through a gate: the one that is wanted, once the canaries are well with it or it is known to be good, and
+    /// until then what came through before.
+    fn mind_the_gate(&mut self, entry: usize, wanted: Option<&Goal>, setting: &mut Setting, facts: &Facts) {
+        let known_good = setting.progress.last_known_good.clone();
+        self.measure_by(entry, known_good.clone().and_then(|set| goal(&set, facts.sets)), setting, facts);
+        let Some(wanted) = wanted else { return self.end_former(entry, setting, facts) };
+        if known_good.as_ref() == Some(&wanted.fingerprint) {
+            return self.keep_open(entry, wanted, setting, facts);
+        }
+        if is_trusted(&setting.progress, &wanted.fingerprint) {
+            self.abandon(entry, setting, facts);
+            setting.happenings.push(Happening::Returned(wanted.fingerprint.clone()));
+            return self.let_through(entry, wanted, setting, facts);
+        }
+        self.end_former(entry, setting, facts);
+        match self.judge_gate(entry, wanted, setting, facts) {
+            Ok(()) => {
+                if let Some(former) = known_good.filter(|former| rolls_out(&setting.progress, former)) {
+                    self.end(entry, &former, setting, facts);
+                }
+                setting.happenings.push(Happening::GateOpened(wanted.fingerprint.clone()));
+                self.let_through(entry, wanted, setting, facts);
+            }
+            Err(shut) => {
+                setting.wake = shut.until();
+                self.keep_shut(entry, wanted, shut, setting);
+            }
+        }
+    }
+
+    /// The set is known to be good, and the gate is open for it.
+    fn keep_open(&mut self, entry: usize, wanted: &Goal, setting: &mut Setting, facts: &Facts) {
+        let gates = &mut setting.progress.gates;
+        gates.retain(|gate| gate.set == wanted.fingerprint && gate.state == GateState::Open);
+        if gates.is_empty() {
+            let opened = facts.now;
+            gates.extend(self.open_gate(entry, &wanted.fingerprint, opened));
+        }
+    }
+
+    fn open_gate(&self, entry: usize, set: &SetFingerprint, opened: Timestamp) -> Option<Gate> {
+        let canary = self.canary_placement(entry)?.clone();
+        let (state, opened) = (GateState::Open, Some(Time(opened)));
+        Some(Gate { set: set.clone(), canary, state, opened, watching: Vec::new(), message: None })
+    }
+
+    fn canary_placement(&self, entry: usize) -> Option<&PlacementRef> {
+        self.entries[entry].strategy.as_ref().ok()?.canary.as_ref()
+    }
+
+    /// A set comes through the gate, and from now on counts as good.
+    fn let_through(&mut self, entry: usize, wanted: &Goal, setting: &mut Setting, facts: &Facts) {
+        let progress = &mut setting.progress;
+        trust(progress, &wanted.fingerprint);
+        progress.last_known_good = Some(wanted.fingerprint.clone());
+        progress.gates = self.open_gate(entry, &wanted.fingerprint, facts.now).into_iter().collect();
+        (progress.started, progress.finished) = (Some(Time(facts.now)), None);
+        self.measure_by(entry, Some(wanted.clone()), setting, facts);
+    }
+
+    /// The gate stays shut for what is wanted.
+    fn keep_shut(&self, entry: usize, wanted: &Goal, shut: Shut, setting: &mut Setting) {
+        let gates = &mut setting.progress.gates;
+        gates.retain(|gate| gate.state == GateState::Open || gate.set == wanted.fingerprint);
+        let message = Some(shut.to_string());
+        match gates.iter_mut().find(|gate| gate.set == wanted.fingerprint) {
+            Some(gate) => gate.message = message,
+            None => gates.extend(self.canary_placement(entry).map(|canary| Gate {
+                set: wanted.fingerprint.clone(),
+                canary: canary.clone(),
+                state: GateState::Shut,
+                opened: None,
+                watching: Vec::new(),
+                message,
+            })),
+        }
+        setting.shut = Some(shut);
+    }
+
+    /// What came through before is over when nobody is on the way to it, and nobody can be begun.
+    fn end_former(&mut self, entry: usize, setting: &mut Setting, facts: &Facts) {
+        let Some(known_good) = setting.progress.last_known_good.clone() else { return };
+        if !rolls_out(&setting.progress, &known_good) || !self.is_over(entry) {
+            return;
+        }
+        self.end(entry, &known_good, setting, facts);
+    }
+
+    /// Takes note that a set has come to its end behind the gate, wherever that is.
+    fn end(&self, entry: usize, known_good: &SetFingerprint, setting: &mut Setting, facts: &Facts) {
+        let lane = &self.lanes[entry];
+        if setting.progress.last_applied.as_ref() != Some(known_good) {
+            let (outcome, is_complete) =
+                if lane.is_complete() { (RolloutOutcome::Complete, true) } else { (RolloutOutcome::Superseded, false) };
+            setting.ended.push(self.record(entry, known_good, outcome, &setting.progress, facts.now));
+            if is_complete {
+                setting.progress.last_applied = Some(known_good.clone());
+            } else if lane.overdrawn().is_some() {
+                // It was good with canaries and with nobody else: it is not returned to without asking them again.
+                setting.progress.trusted.retain(|trusted| trusted != known_good);
+            }
+            setting.progress.finished = Some(Time(facts.now));
+        }
+        setting.progress.gates.retain(|gate| gate.state != GateState::Open);
+    }
+
+    fn is_over(&self, entry: usize) -> bool {
+        let lane = &self.lanes[entry];
+        let may_begin = lane.has_line() && lane.overdrawn().is_none();
+        !may_begin && lane.decided().moving == 0
+    }
+
+    /// What was rolling out is not wanted any more.
+    fn abandon(&self, entry: usize, setting: &mut Setting, facts: &Facts) {
+        let progress = &setting.progress;
+        let rolling = progress.last_known_good.as_ref().filter(|set| rolls_out(progress, set));
+        let rolling = rolling.filter(|set| progress.last_applied.as_ref() != Some(*set));
+        if let Some(set) = rolling {
+            setting.ended.push(self.record(entry, set, RolloutOutcome::Abandoned, progress, facts.now));
+        }
+    }
+
+    /// Whether the gate of an entry opens for a set.
+    fn judge_gate(&self, entry: usize, wanted: &Goal, setting: &Setting, facts: &Facts) -> Result<(), Shut> {
+        if let Some(cycle) = cycle(entry, &self.entries, &self.canaries) {
+            return Err(Shut::Cycle(cycle));
+        }
+        let Some(placement) = self.canary_placement(entry) else { return Ok(()) };
+        let canary = self.canaries[entry].filter(|canary| facts.wishes[*canary].is_there);
+        let canary = canary.ok_or_else(|| Shut::NoPlacement(placement.clone()))?;
+        let watched = setting.progress.gates.iter().find(|gate| gate.set == wanted.fingerprint);
+        let watched =
+            watched.into_iter().flat_map(|gate| &gate.watching).filter(|name| self.stays_canary(canary, name));
+        let configured = facts.wanted[canary].as_ref().and_then(|wanted| wanted.as_ref().ok());
+        let canaries = Canaries {
+            placement,
+            strategy: &self.lanes[canary].strategy,
+            clusters: self.selected[canary].iter().chain(watched).collect(),
+            goal: wanted,
+            configured: configured.map(|goal| &goal.fingerprint),
+        };
+        canaries.are_well(|name| self.members.get(name), facts.now)?;
+        match &setting.progress.last_known_good {
+            Some(former) if rolls_out(&setting.progress, former) => self.is_stuck(entry, former, facts.now),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether what came through before goes on no longer: what canaries are well with now is probably its cure.
+    fn is_stuck(&self, entry: usize, former: &SetFingerprint, now: Timestamp) -> Result<(), Shut> {
+        let lane = &self.lanes[entry];
+        let given = |name: &ClusterName| Some(self.members.get(name)?.addon.as_ref()?.given.as_ref()?.since);
+        let last = lane.moving().filter_map(given).max();
+        let may_begin = lane.has_line() && lane.overdrawn().is_none() && lane.slots() > 0;
+        let until = last.map(|last| after(last, STUCK_AFTER)).filter(|until| *until > now);
+        if may_begin || until.is_some() || lane.decided().soaking > 0 {
+            return Err(Shut::Finishing { set: former.clone(), until });
+        }
+        Ok(())
+    }
+
+    /// Whether a cluster that was given a set as a canary still counts as one: it does until it leaves while it can be reached.
+    fn stays_canary(&self, canary: usize, name: &ClusterName) -> bool {
+        let member = self.members.get(name);
+        member.is_some_and(|member| {
+            let is_cut_off = !member.is_online && member.addon.is_some() && !member.steering.is_skipped;
+            self.selected[canary].contains(name) || is_cut_off
+        })
+    }
+
+    /// The canaries that were given the set that a gate is shut for, or are about to be, and have not proven it.
+    fn watching(&self, entry: usize, progress: &RolloutProgress, gives: &[Give]) -> Vec<ClusterName> {
+        let Some(canary) = self.canaries[entry] else { return Vec::new() };
+        let Some(gate) = progress.gates.iter().find(|gate| gate.state == GateState::Shut) else { return Vec::new() };
+        let is_given = |name: &&ClusterName| {
+            let addon = self.members.get(*name).and_then(|member| member.addon.as_ref());
+            addon.and_then(|addon| addon.given.as_ref()).is_some_and(|given| given.set == gate.set)
+        };
+        let given = self.selected[canary].iter().filter(is_given);
+        let about_to_be =
+            gives.iter().filter(|give| give.set == gate.set && self.selected[canary].contains(&give.cluster));
+        let all: BTreeSet<_> = gate.watching.iter().chain(given).chain(about_to_be.map(|give| &give.cluster)).collect();
+        let is_watched = |name: &&ClusterName| self.stays_canary(canary, name) && !self.has_proven(name, &gate.set);
+        all.into_iter().filter(is_watched).cloned().collect()
+    }
+
+    fn has_proven(&self, name: &ClusterName, set: &SetFingerprint) -> bool {
+        let addon = self.members.get(name).and_then(|member| member.addon.as_ref());
+        let proof = addon.and_then(|addon| addon.proof.as_ref());
+        proof.is_some_and(|proof| proof.set == *set && proof.verdict == Verdict::Proven)
+    }
+
+    /// Takes note that the goal has been reached everywhere, if it has just been.
+    fn arrive(&mut self, entry: usize, setting: &mut Setting, facts: &Facts) {
+        let lane = &self.lanes[entry];
+        let Some(goal) = lane.measure.goal.clone() else { return };
+        let is_wanted = setting.progress.wanted.as_ref() == Some(&goal.fingerprint);
+        if !is_wanted || !lane.is_complete() {
+            return;
+        }
+        if setting.progress.last_applied.as_ref() != Some(&goal.fingerprint) || setting.progress.finished.is_none() {
+            setting.ended.push(self.record(
+                entry,
+                &goal.fingerprint,
+                RolloutOutcome::Complete,
+                &setting.progress,
+                facts.now,
+            ));
+            setting.happenings.push(Happening::Finished(goal.fingerprint.clone()));
+            setting.progress.finished = Some(Time(facts.now));
+        }
+        setting.progress.last_applied = Some(goal.fingerprint.clone());
+        setting.progress.last_known_good = Some(goal.fingerprint.clone());
+        trust(&mut setting.progress, &goal.fingerprint);
+        self.measure_by(entry, Some(goal), setting, facts);
+    }
+
+    /// Finds out what holds an entry up.
+    fn steer(&self, entry: usize, setting: Setting, facts: &Facts) -> Course {
+        let Setting { mut progress, shut, .. } = setting;
+        let lane = &self.lanes[entry];
+        let goal = lane.measure.goal.as_ref().map(|goal| goal.fingerprint.clone());
+        let problem = match &facts.wanted[entry] {
+            Some(Err(problem)) => Some(problem.clone()),
+            _ => None,
+        };
+        let hold = self.hold(entry, &progress, problem.as_ref(), shut, &facts.wishes[entry]);
+        progress.halt = halt(&progress, goal.as_ref(), hold.as_ref(), facts.now);
+        let is_there = goal.is_some() && progress.last_applied == goal && progress.wanted == goal && lane.is_complete();
+        let is_idle = lane.all().total() == 0;
+        progress.state = Some(state(hold.as_ref(), is_there || is_idle, problem.is_some()));
+        progress.clusters = Some(lane.counts());
+        let decided = lane.decided();
+        Course { goal, hold, problem, late: decided.late, in_flight: decided.moving, progress }
+    }
+
+    fn hold(
+        &self,
+        entry: usize,
+        progress: &RolloutProgress,
+        problem: Option<&Problem>,
+        shut: Option<Shut>,
+        wish: &Wish,
+    ) -> Option<Hold> {
+        let former_rolls_out = progress.last_known_good.as_ref().is_some_and(|set| rolls_out(progress, set));
+        if let Some(by) = &wish.pause {
+            return Some(Hold::Paused(by.clone()));
+        }
+        if !(self.is_gated(entry) && former_rolls_out) {
+            if let Some(problem) = problem {
+                return Some(Hold::Blocked(problem.clone()));
+            }
+            if let Some(shut) = shut {
+                return Some(Hold::Gate(shut));
+            }
+        }
+        let unhealthy = self.unhealthy_canary(entry).map(Hold::CanaryUnhealthy);
+        let halted = || {
+            let overdrawn = self.lanes[entry].overdrawn()?;
+            Some(Hold::Halted { failed: overdrawn.failed, tolerated: overdrawn.tolerated })
+        };
+        unhealthy.or_else(halted)
+    }
+
+    /// A canary that was well with what its placement lets through, and is no longer.
+    fn unhealthy_canary(&self, entry: usize) -> Option<ClusterName> {
+        let measure = &self.lanes[entry].measure;
+        let (goal, canary) = (measure.goal.as_ref()?, self.canaries[entry]?);
+        if measure.is_settled {
+            return None;
+        }
+        let is_unhealthy = |name: &&ClusterName| {
+            self.members.get(*name).is_some_and(|member| has_turned_unhealthy(member, &goal.fingerprint))
+        };
+        self.selected[canary].iter().find(is_unhealthy).cloned()
+    }
+
+    /// Who is given something by an entry: all whose turn it is; if it is held up, only those who have nothing, and only what is
+    /// known to be good.
+    fn gives(&self, entry: usize, course: &Course, sets: &Sets) -> Vec<Give> {
+        if matches!(self.entries[entry].source, Source::Canaries(_)) {
+            return Vec::new();
+        }
+        let lane = &self.lanes[entry];
+        let give =
+            |set: &SetFingerprint, cluster: &ClusterName| Give { cluster: cluster.clone(), set: set.clone(), entry };
+        match (&course.hold, &course.goal) {
+            (None, Some(goal)) => lane.strays().chain(lane.next()).map(|cluster| give(goal, cluster)).collect(),
+            _ => match course.progress.last_known_good.as_ref().filter(|set| sets.contains_key(*set)) {
+                Some(known_good) => lane.newcomers().map(|cluster| give(known_good, cluster)).collect(),
+                None => Vec::new(),
+            },
+        }
+    }
+}
+
+/// What an entry wants: what it is held at, or what it is configured to.
+fn wanted(wish: &mut Wish, sets: &Sets) -> Option<Result<Goal, Problem>> {
+    let configured = wish.configured.clone()?;
+    let fingerprint = configured.as_ref().ok().map(|goal| goal.fingerprint.clone());
+    let Some(pinned) = wish.pin.clone() else {
+        wish.stored.pin = None;
+        return Some(configured);
+    };
+    let stored = wish.stored.pin.take().filter(|pin| pin.set == pinned);
+    let mut pin = stored.unwrap_or_else(|| Pin { set: pinned, instead_of: fingerprint.clone(), let_go: false });
+    if fingerprint.is_some() && fingerprint != pin.instead_of {
+        pin.let_go = true;
+    }
+    let wanted =
+        if pin.let_go { configured } else { goal(&pin.set, sets).ok_or_else(|| Problem::UnknownSet(pin.set.clone())) };
+    wish.stored.pin = Some(pin);
+    Some(wanted)
+}
+
+/// That a rollout is halted, if that is new.
+fn newly_halted(wish: &Wish, course: &Course) -> Option<Happening> {
+    let halted = course.progress.halt.as_ref()?;
+    let is_known = wish.stored.halt.as_ref().is_some_and(|known| known.set == halted.set);
+    (!is_known).then(|| Happening::Halted(halted.set.clone()))
+}
+
+fn goal(set: &SetFingerprint, sets: &Sets) -> Option<Goal> {
+    Some(Goal { fingerprint: set.clone(), set: sets.get(set)?.clone() })
+}
+
+/// Whether a set has come through the gate, and is rolling out.
+fn rolls_out(progress: &RolloutProgress, set: &SetFingerprint) -> bool {
+    progress.gates.iter().any(|gate| gate.set == *set && gate.state == GateState::Open)
+}
+
+fn shut_gate(progress: &mut RolloutProgress) -> Option<&mut Gate> {
+    progress.gates.iter_mut().find(|gate| gate.state == GateState::Shut)
+}
+
+fn is_trusted(progress: &RolloutProgress, set: &SetFingerprint) -> bool {
+    progress.trusted.contains(set) || progress.last_applied.as_ref() == Some(set)
+}
+
+/// Remembers that a set can be returned to.
+fn trust(progress: &mut RolloutProgress, set: &SetFingerprint) {
+    if progress.trusted.first() == Some(set) {
+        return;
+    }
+    progress.trusted.retain(|trusted| trusted != set);
+    progress.trusted.insert(0, set.clone());
+    progress.trusted.truncate(TRUSTED);
+}
+
+fn halt(
+    progress: &RolloutProgress,
+    goal: Option<&SetFingerprint>,
+    hold: Option<&Hold>,
+    now: Timestamp,
+) -> Option<Halt> {
+    let (set, hold) = (goal?, hold?);
+    if !matches!(hold, Hold::Halted { .. } | Hold::CanaryUnhealthy(_)) {
+        return None;
+    }
+    let since = progress.halt.as_ref().filter(|halt| halt.set == *set).map_or(Time(now), |halt| halt.since.clone());
+    Some(Halt { set: set.clone(), since, message: hold.to_string() })
+}
+
+fn state(hold: Option<&Hold>, is_complete: bool, has_problem: bool) -> RolloutState {
+    match hold {
+        Some(Hold::Blocked(_)) => RolloutState::Blocked,
+        _ if is_complete && !has_problem => RolloutState::Complete,
+        Some(Hold::Paused(_)) => RolloutState::Paused,
+        Some(Hold::Gate(_)) => RolloutState::WaitingForCanary,
+        Some(Hold::Halted { .. } | Hold::CanaryUnhealthy(_)) => RolloutState::Halted,
+        None => RolloutState::RollingOut,
+    }
+}

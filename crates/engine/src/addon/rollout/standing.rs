@@ -1,0 +1,216 @@
+//! How a cluster stands to the set that its placement is moving to.
+
+use std::{sync::Arc, time::Duration};
+
+use drover_api::grammar::SetFingerprint;
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
+
+use super::{
+    member::{Member, Presence},
+    strategy::Strategy,
+};
+use crate::addon::{
+    mark::{Given, Proof, Verdict},
+    set::Set,
+};
+
+/// How long something may fail to apply before that counts as a failure: what it needs may be on its way.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// A set that clusters are moved to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Goal {
+    /// Its name.
+    pub fingerprint: SetFingerprint,
+    /// What it consists of.
+    pub set: Arc<Set>,
+}
+
+impl Goal {
+    /// The set that an add-on is to run when it was given this one, by name.
+    fn effective(&self, addon: &Presence) -> SetFingerprint {
+        match &addon.overrides {
+            None => self.fingerprint.clone(),
+            Some(overrides) => self.set.with(overrides).fingerprint(),
+        }
+    }
+}
+
+/// What clusters are measured by.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Measure {
+    /// What they are moved to.
+    pub(super) goal: Option<Goal>,
+    /// What is wanted in the end: another set, as long as canaries are trying it.
+    pub(super) wanted: Option<SetFingerprint>,
+    /// Whether the goal has been reached once: who turns unhealthy later is no failure of the rollout.
+    pub(super) is_settled: bool,
+    /// When everybody was last told to try again.
+    pub(super) retried: Option<Timestamp>,
+}
+
+/// How a cluster stands to the goal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// The add-on is not there yet.
+    Absent,
+    /// It is left out.
+    Skipped,
+    /// It was told to wait.
+    Paused,
+    /// It can not be reached.
+    Offline,
+    /// It waits for its turn.
+    Waiting(Step),
+    /// It is on its way to another set, which is not wanted any more.
+    Stray,
+    /// It was given what is wanted in the end, before the others.
+    Ahead {
+        /// Whether it runs it.
+        is_there: bool,
+    },
+    /// It was given the goal, and does not run it yet.
+    Moving {
+        /// When that would be a failure.
+        until: Option<Timestamp>,
+    },
+    /// It runs the goal, and has to stay well for a while.
+    Soaking {
+        /// For how long.
+        until: Timestamp,
+    },
+    /// It runs the goal.
+    Done,
+    /// A user has configured it otherwise, and it runs that, or can not.
+    OwnWay,
+    /// It was given the goal, and failed.
+    Failed(Failure),
+}
+
+/// What a cluster's turn would be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Step {
+    /// It runs nothing yet, so that nothing can be disturbed.
+    Install,
+    /// It runs something else.
+    Upgrade,
+}
+
+/// In which way a cluster has failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// What was sent to it could not be applied there.
+    NotApplied,
+    /// It took too long.
+    TooLate,
+    /// It ran the set, and then turned unhealthy.
+    Unhealthy,
+}
+
+/// How a cluster stands, and when that changes by itself.
+pub(super) fn judge(
+    member: &Member,
+    measure: &Measure,
+    strategy: &Strategy,
+    now: Timestamp,
+) -> (Standing, Option<Timestamp>) {
+    let standing = stand(member, measure, strategy, now);
+    let changes = match &standing {
+        Standing::Moving { until } => *until,
+        Standing::Soaking { until } => Some(*until),
+        _ => None,
+    };
+    (standing, changes)
+}
+
+fn stand(member: &Member, measure: &Measure, strategy: &Strategy, now: Timestamp) -> Standing {
+    if member.steering.is_skipped {
+        return Standing::Skipped;
+    }
+    let Some(addon) = &member.addon else { return Standing::Absent };
+    if addon.is_at_odds {
+        return Standing::OwnWay;
+    }
+    match (&measure.goal, &addon.given) {
+        (Some(goal), Some(given)) if given.set == goal.fingerprint => {
+            let retried = member.steering.retried.max(measure.retried);
+            let limits = Limits { strategy, retried, is_settled: measure.is_settled };
+            on_goal(member, addon, given, goal, &limits, now)
+        }
+        (_, Some(given)) if Some(&given.set) == measure.wanted.as_ref() => {
+            Standing::Ahead { is_there: is_steady(addon) }
+        }
+        _ if !member.is_online => Standing::Offline,
+        _ if member.steering.is_paused => Standing::Paused,
+        (_, None) => Standing::Waiting(Step::Install),
+        _ if is_steady(addon) => Standing::Waiting(Step::Upgrade),
+        _ => Standing::Stray,
+    }
+}
+
+/// Whether an add-on runs what it was given.
+fn is_steady(addon: &Presence) -> bool {
+    addon.proof.as_ref().is_some_and(|proof| proof.verdict == Verdict::Proven)
+}
+
+/// What a cluster that was given the goal is held to.
+struct Limits<'a> {
+    strategy: &'a Strategy,
+    retried: Option<Timestamp>,
+    is_settled: bool,
+}
+
+fn on_goal(member: &Member, addon: &Presence, given: &Given, goal: &Goal, limits: &Limits, now: Timestamp) -> Standing {
+    let effective = goal.effective(addon);
+    let is_own_way = effective != goal.fingerprint;
+    let done = if is_own_way { Standing::OwnWay } else { Standing::Done };
+    if is_own_way && limits.is_settled {
+        return done;
+    }
+    let proof = addon.proof.as_ref().filter(|proof| proof.set == effective);
+    match proof {
+        Some(Proof { verdict: Verdict::Proven, since, .. }) => {
+            let until = after(*since, limits.strategy.soak);
+            if limits.is_settled || until <= now { done } else { Standing::Soaking { until } }
+        }
+        Some(Proof { verdict: Verdict::Unhealthy, .. }) if limits.is_settled => done,
+        Some(Proof { verdict: Verdict::Unhealthy, since, .. })
+            if limits.retried.is_none_or(|retried| retried < *since) =>
+        {
+            Standing::Failed(Failure::Unhealthy)
+        }
+        _ if !member.is_online => Standing::Offline,
+        proof => on_its_way(given, proof.filter(|_| is_own_way), failing_since(proof), limits, now),
+    }
+}
+
+fn failing_since(proof: Option<&Proof>) -> Option<Timestamp> {
+    proof.filter(|proof| proof.verdict == Verdict::Failing).map(|proof| proof.since)
+}
+
+/// A cluster that was given the goal and does not run it: it is moving, or has failed to. What a user has changed since it was
+/// given the goal starts the time anew.
+fn on_its_way(
+    given: &Given,
+    changed: Option<&Proof>,
+    failing: Option<Timestamp>,
+    limits: &Limits,
+    now: Timestamp,
+) -> Standing {
+    let begun = Some(given.since).max(limits.retried).max(changed.map(|proof| proof.since));
+    let no_patience = failing.max(failing.and(limits.retried)).map(|since| after(since, PATIENCE));
+    let too_late = begun.zip(limits.strategy.deadline).map(|(begun, deadline)| after(begun, deadline));
+    if no_patience.is_some_and(|end| end <= now) {
+        return Standing::Failed(Failure::NotApplied);
+    }
+    if too_late.is_some_and(|end| end <= now) {
+        return Standing::Failed(Failure::TooLate);
+    }
+    Standing::Moving { until: no_patience.into_iter().chain(too_late).min() }
+}
+
+/// A time so much later, or as late as can be.
+pub(super) fn after(time: Timestamp, length: Duration) -> Timestamp {
+    let length = SignedDuration::try_from(length).unwrap_or(SignedDuration::MAX);
+    time.checked_add(length).unwrap_or(Timestamp::MAX)
+}
