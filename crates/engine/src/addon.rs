@@ -3,6 +3,8 @@
 pub mod catalog;
 pub mod configuration;
 pub mod mark;
+pub mod registry;
 pub mod rollout;
 pub mod set;
+pub mod steering;
 pub mod versions;
