@@ -8,5 +8,6 @@ pub mod cel;
 pub mod cluster;
 pub mod cluster_set;
 pub mod condition;
+pub mod explain;
 pub mod placement;
 mod words;

@@ -425,3 +425,251 @@ fn problem(config: &AddOnConfig, found: &Found) -> Problem {
         Found::Missing | Found::Content { .. } => Problem::Missing(name),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use drover_api::addon::ManagedClusterAddOnSpec;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// Configurations, by resource and name.
+    #[derive(Default)]
+    struct Shelf {
+        found: BTreeMap<(&'static str, &'static str), Found>,
+        templates: Vec<Template>,
+    }
+
+    impl Shelf {
+        fn with(mut self, resource: &'static str, name: &'static str, hash: &str, version: Option<&str>) -> Self {
+            let version: Option<Version> = version.map(|version| version.parse().expect("a version"));
+            if resource == TEMPLATES {
+                self.templates.push(Template { name: name.to_owned(), version: version.clone() });
+            }
+            let hash = hash.parse().expect("any text is a hash");
+            self.found.insert((resource, name), Found::Content { hash, generation: Some(1), version });
+            self
+        }
+
+        fn but(mut self, resource: &'static str, name: &'static str, found: Found) -> Self {
+            self.found.insert((resource, name), found);
+            self
+        }
+    }
+
+    impl Catalog for Shelf {
+        fn config(&self, config: &AddOnConfig) -> Found {
+            let key = (config.group_resource.resource.as_str(), config.referent.name.as_str());
+            self.found.iter().find(|(known, _)| **known == key).map_or(Found::Missing, |(_, found)| found.clone())
+        }
+
+        fn templates(&self) -> Vec<Template> {
+            self.templates.clone()
+        }
+    }
+
+    fn addon(spec: Value) -> ClusterManagementAddOn {
+        ClusterManagementAddOn::new("helloworld", serde_json::from_value(spec).expect("a valid add-on"))
+    }
+
+    fn config(resource: &str, name: &str) -> Value {
+        json!({ "group": ADDON_GROUP, "resource": resource, "name": name })
+    }
+
+    /// An add-on with defaults, and one placement.
+    fn placed(defaults: &[Value], placement: Value) -> ClusterManagementAddOn {
+        let mut entry = json!({ "namespace": "default", "name": "aws" });
+        if let (Value::Object(entry), Value::Object(placement)) = (&mut entry, placement) {
+            entry.extend(placement);
+        }
+        addon(json!({ "defaultConfigs": defaults, "installStrategy": { "type": "Placements", "placements": [entry] } }))
+    }
+
+    fn ask(addon: &ClusterManagementAddOn, shelf: &Shelf) -> Result<Configured, Problem> {
+        let templates = shelf.templates();
+        let versions = Versions::of(addon, &templates)?;
+        let placement = addon.spec.install_strategy.as_ref().and_then(|strategy| strategy.placements.first());
+        Configuration { addon, catalog: shelf, templates: &templates, versions: &versions }.of(placement)
+    }
+
+    fn own(addon: &ClusterManagementAddOn, shelf: &Shelf, on_cluster: Value) -> Own {
+        let spec = serde_json::from_value(on_cluster).expect("a valid add-on");
+        let mut mca = ManagedClusterAddOn::new("helloworld", spec);
+        let supported = vec![addon_type(DEPLOYMENT_CONFIGS), addon_type(HUB_CONFIGS)];
+        mca.status.get_or_insert_default().supported_configs = supported;
+        let templates = shelf.templates();
+        let versions = Versions::of(addon, &templates).expect("valid versions");
+        Configuration { addon, catalog: shelf, templates: &templates, versions: &versions }.own(&mca)
+    }
+
+    /// A set in a few words: resource/name=hash, and the version.
+    fn words(configured: &Configured) -> String {
+        let configs = configured.set.configs().iter().map(|config| {
+            format!("{}/{}={}", config.group_resource.resource, config.config.referent.name, config.config.spec_hash)
+        });
+        let version = configured.set.version().map(Version::to_string);
+        configs.chain(version).collect::<Vec<_>>().join(" ")
+    }
+
+    fn shelf() -> Shelf {
+        Shelf::default()
+            .with(DEPLOYMENT_CONFIGS, "small", "h1", None)
+            .with(DEPLOYMENT_CONFIGS, "large", "h2", None)
+            .with(HUB_CONFIGS, "hub-xxx", "h3", Some("v0.10.0"))
+            .with(HUB_CONFIGS, "hub-yyy", "h4", Some("v0.11.0"))
+    }
+
+    #[test]
+    fn a_placement_replaces_all_of_a_type_and_keeps_the_other_defaults() {
+        let defaults = [config(DEPLOYMENT_CONFIGS, "small"), config(HUB_CONFIGS, "hub-xxx")];
+        let addon = placed(&defaults, json!({ "configs": [config(DEPLOYMENT_CONFIGS, "large")] }));
+        let configured = ask(&addon, &shelf()).expect("it can be had");
+        assert_eq!(words(&configured), "addondeploymentconfigs/large=h2 addonhubconfigs/hub-xxx=h3 v0.10.0");
+        assert_eq!(configured.version_from, Some(VersionSource::HubConfig));
+    }
+
+    #[test]
+    fn both_ways_to_write_defaults_count() {
+        let spec = json!({ "supportedConfigs": [
+            { "group": ADDON_GROUP, "resource": DEPLOYMENT_CONFIGS, "defaultConfig": { "name": "small" } },
+            { "group": ADDON_GROUP, "resource": HUB_CONFIGS },
+        ], "defaultConfigs": [config("others", "__reserved_no_default__")] });
+        assert_eq!(
+            ask(&addon(spec), &shelf()).map(|configured| words(&configured)),
+            Ok("addondeploymentconfigs/small=h1".to_owned())
+        );
+    }
+
+    #[test]
+    fn the_configs_of_an_addon_template_count_where_the_placement_has_none_of_the_type() {
+        let template = json!({ "configs": [config(DEPLOYMENT_CONFIGS, "small"), config(HUB_CONFIGS, "hub-xxx")] });
+        let addon = placed(&[], json!({ "configs": [config(DEPLOYMENT_CONFIGS, "large")], "addonTemplate": template }));
+        assert_eq!(
+            words(&ask(&addon, &shelf()).expect("it can be had")),
+            "addondeploymentconfigs/large=h2 addonhubconfigs/hub-xxx=h3 v0.10.0"
+        );
+    }
+
+    #[test]
+    fn what_can_not_be_had_is_named() {
+        let message = |found: Option<Found>| {
+            let addon = placed(&[], json!({ "configs": [config("others", "mine")] }));
+            let shelf = found.into_iter().fold(shelf(), |shelf, found| shelf.but("others", "mine", found));
+            ask(&addon, &shelf).expect_err("it can not be had").to_string()
+        };
+        assert!(message(None).starts_with("the config others mine does not exist"), "{}", message(None));
+        assert!(message(Some(Found::NoSuchType)).contains("no resource others.addon.open-cluster-management.io"));
+        assert!(message(Some(Found::Forbidden)).contains("drover.dev/hub-reads-configs=true"));
+        assert!(message(Some(Found::NotYet)).contains("not been looked up yet"));
+    }
+
+    #[test]
+    fn what_the_hub_may_not_read_the_manager_of_the_addon_may_have() {
+        let mut addon = placed(&[], json!({ "configs": [config("others", "mine")] }));
+        let shelf = shelf().but("others", "mine", Found::Forbidden);
+        addon.status = serde_json::from_value(
+            json!({ "installProgressions": [{ "namespace": "default", "name": "aws", "configReferences": [
+            { "group": ADDON_GROUP, "resource": "others", "desiredConfig": { "name": "mine", "specHash": "h9" } },
+        ] }] }),
+        )
+        .expect("a valid status");
+        assert_eq!(words(&ask(&addon, &shelf).expect("the manager has it")), "others/mine=h9");
+    }
+
+    #[test]
+    fn a_version_chooses_its_template_unless_one_is_named_in_a_higher_place() {
+        let shelf = shelf().with(TEMPLATES, "first", "t1", Some("v1")).with(TEMPLATES, "second", "t2", Some("v2"));
+        let ask_for = |defaults: &[Value], placement: Value| {
+            ask(&placed(defaults, placement), &shelf).map(|configured| (words(&configured), configured.version_from))
+        };
+        let by_version = |version: &str| json!({ "addonTemplate": { "installVersion": version } });
+        assert_eq!(
+            ask_for(&[], by_version("v1")),
+            Ok(("addontemplates/first=t1 v1".to_owned(), Some(VersionSource::AddOnTemplate)))
+        );
+        assert_eq!(
+            ask_for(&[], json!({})),
+            Ok(("addontemplates/second=t2 v2".to_owned(), Some(VersionSource::Default)))
+        );
+        let default = [config(TEMPLATES, "second")];
+        assert_eq!(
+            ask_for(&default, by_version("v1")).map(|found| found.0),
+            Ok("addontemplates/first=t1 v1".to_owned())
+        );
+        assert_eq!(
+            ask_for(&default, json!({})),
+            Ok(("addontemplates/second=t2 v2".to_owned(), Some(VersionSource::Template)))
+        );
+        let both = json!({ "configs": [config(TEMPLATES, "second")], "addonTemplate": { "installVersion": "v1" } });
+        let problem = ask_for(&[], both).expect_err("they do not agree");
+        assert_eq!(
+            problem.to_string(),
+            "the template second is version v2, and version v1 is asked for in the same place: keep one of them"
+        );
+    }
+
+    #[test]
+    fn a_template_in_a_higher_place_than_a_version_decides_the_version() {
+        let shelf = shelf()
+            .with(TEMPLATES, "first", "t1", Some("v1"))
+            .but(
+                HUB_CONFIGS,
+                "hub",
+                Found::Content { hash: "h".parse().expect("a hash"), generation: None, version: "v2".parse().ok() },
+            )
+            .with(TEMPLATES, "second", "t2", Some("v2"));
+        let addon = placed(&[config(HUB_CONFIGS, "hub")], json!({ "configs": [config(TEMPLATES, "first")] }));
+        assert_eq!(
+            words(&ask(&addon, &shelf).expect("it can be had")),
+            "addonhubconfigs/hub=h addontemplates/first=t1 v1"
+        );
+    }
+
+    #[test]
+    fn a_version_that_there_is_not_is_refused_where_versions_are_known() {
+        let asked = json!({ "addonTemplate": { "installVersion": "v3" } });
+        assert!(ask(&placed(&[], asked.clone()), &shelf()).is_ok(), "without versions any is accepted");
+        let shelf = shelf().with(TEMPLATES, "first", "t1", Some("v1"));
+        let problem = ask(&placed(&[], asked), &shelf).expect_err("there is none");
+        assert_eq!(problem.to_string(), "version v3 is none of those that there are: v1");
+    }
+
+    #[test]
+    fn a_user_overrides_supported_types_only() {
+        let addon = placed(&[config(DEPLOYMENT_CONFIGS, "small")], json!({}));
+        let own = own(
+            &addon,
+            &shelf(),
+            json!({ "configs": [config(DEPLOYMENT_CONFIGS, "large"), config("others", "mine")] }),
+        );
+        assert_eq!(own.unsupported, [addon_type("others")]);
+        let overrides = own.overrides.expect("it can be had");
+        assert_eq!(overrides.configs.keys().collect::<Vec<_>>(), [&addon_type(DEPLOYMENT_CONFIGS)]);
+        assert_eq!(overrides.version, None);
+    }
+
+    #[test]
+    fn a_version_that_a_user_has_written_is_the_users_and_one_that_the_hub_has_written_is_not() {
+        let shelf = shelf().with(TEMPLATES, "first", "t1", Some("v1")).with(TEMPLATES, "second", "t2", Some("v2"));
+        let addon = placed(&[], json!({}));
+        let overrides = own(&addon, &shelf, json!({ "installVersion": "v1" })).overrides.expect("it can be had");
+        assert_eq!(overrides.version.as_ref().map(Version::as_str), Some("v1"));
+        assert_eq!(overrides.configs[&addon_type(TEMPLATES)][0].referent.name, "first");
+        let mut assigned = ManagedClusterAddOn::new("helloworld", ManagedClusterAddOnSpec::default());
+        assigned.spec.install_version = "v1".parse().ok();
+        assigned.annotations_mut().insert(ASSIGNED_VERSION_ANNOTATION.to_owned(), "v1".to_owned());
+        assert_eq!(own_version(&assigned), None);
+        assigned.spec.install_version = "v2".parse().ok();
+        assert_eq!(own_version(&assigned).map(Version::as_str), Some("v2"));
+    }
+
+    #[test]
+    fn a_users_wish_that_can_not_be_had_is_a_problem_of_that_cluster() {
+        let shelf = shelf().with(TEMPLATES, "first", "t1", Some("v1"));
+        let addon = placed(&[], json!({}));
+        let problem = own(&addon, &shelf, json!({ "installVersion": "v3" })).overrides.expect_err("there is none");
+        assert!(matches!(problem, Problem::UnsupportedVersion { .. }), "{problem}");
+        let missing = own(&addon, &shelf, json!({ "configs": [config(DEPLOYMENT_CONFIGS, "none")] })).overrides;
+        assert!(matches!(missing, Err(Problem::Missing(_))), "{missing:?}");
+    }
+}

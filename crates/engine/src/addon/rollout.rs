@@ -5,6 +5,7 @@
 //! look at one. The same facts give the same plan, however they were come by.
 
 mod course;
+mod entries;
 mod gate;
 mod lane;
 pub mod member;
@@ -24,6 +25,7 @@ use k8s_openapi::jiff::Timestamp;
 
 pub use self::{
     course::{Course, Give, Happening, Hold, Plan, Wish},
+    entries::{entries, listed},
     gate::Shut,
     standing::{Failure, Goal, Standing, Step},
 };

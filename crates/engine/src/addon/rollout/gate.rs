@@ -55,7 +55,8 @@ pub enum Shut {
 
 impl Shut {
     /// When the gate may open although nothing happens.
-    pub(super) fn until(&self) -> Option<Timestamp> {
+    #[must_use]
+    pub fn until(&self) -> Option<Timestamp> {
         match self {
             Self::Soaking { until } => Some(*until),
             Self::Finishing { until, .. } => *until,

@@ -1,6 +1,6 @@
 //! How a cluster stands to the set that its placement is moving to.
 
-use std::{sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use drover_api::grammar::SetFingerprint;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
@@ -105,6 +105,16 @@ pub enum Failure {
     TooLate,
     /// It ran the set, and then turned unhealthy.
     Unhealthy,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotApplied => "what was sent to the cluster could not be applied there",
+            Self::TooLate => "it took longer than progressDeadline allows",
+            Self::Unhealthy => "it turned unhealthy after it had been well",
+        })
+    }
 }
 
 /// How a cluster stands, and when that changes by itself.
