@@ -81,6 +81,10 @@ pub struct Rollout {
     selected: Vec<BTreeSet<ClusterName>>,
     /// How many clusters were given each set.
     given: BTreeMap<SetFingerprint, usize>,
+    /// On how many clusters the add-on is available.
+    available: usize,
+    /// Clusters that have failed, or have not after all, since somebody last asked.
+    turned: BTreeSet<ClusterName>,
     /// The time by which clusters were last judged.
     now: Timestamp,
 }
@@ -92,8 +96,17 @@ impl Rollout {
         let canaries = entries.iter().map(|entry| canary_of(entry, &entries)).collect();
         let lanes = entries.iter().map(|entry| Lane::new(entry.strategy.clone().unwrap_or_default())).collect();
         let selected = vec![BTreeSet::new(); entries.len()];
-        let (members, given) = (BTreeMap::new(), BTreeMap::new());
-        Self { entries, canaries, lanes, members, selected, given, now: Timestamp::MIN }
+        Self {
+            entries,
+            canaries,
+            lanes,
+            members: BTreeMap::new(),
+            selected,
+            given: BTreeMap::new(),
+            available: 0,
+            turned: BTreeSet::new(),
+            now: Timestamp::MIN,
+        }
     }
 
     /// The ways in which clusters get the add-on.
@@ -137,6 +150,17 @@ impl Rollout {
         self.given.keys()
     }
 
+    /// On how many clusters the add-on is available.
+    #[must_use]
+    pub fn available(&self) -> usize {
+        self.available
+    }
+
+    /// The clusters that have failed, or have not after all, since this was last asked. Time alone can do that.
+    pub fn take_turned(&mut self) -> BTreeSet<ClusterName> {
+        std::mem::take(&mut self.turned)
+    }
+
     /// Which entry decides for a cluster, and how it stands there.
     #[must_use]
     pub fn standing(&self, name: &ClusterName) -> Option<(usize, &Standing)> {
@@ -154,8 +178,11 @@ impl Rollout {
                 };
             }
         }
-        let given = member.addon.as_ref().and_then(|addon| addon.given.as_ref());
-        if let Some(given) = given {
+        let Some(addon) = &member.addon else { return };
+        if addon.is_available {
+            self.available = if is_there { self.available + 1 } else { self.available - 1 };
+        }
+        if let Some(given) = &addon.given {
             let count = self.given.entry(given.set.clone()).or_default();
             *count = if is_there { *count + 1 } else { *count - 1 };
             if *count == 0 {
@@ -199,7 +226,12 @@ impl Rollout {
             let role = if self.decides(member) == Some(lane) { Role::Decided } else { Role::Canary };
             (member, role, group_in(member, lane))
         });
+        let has_failed = |lane: &Lane| matches!(lane.standing(name), Some(Standing::Failed(_)));
+        let had_failed = has_failed(&self.lanes[lane]);
         self.lanes[lane].update(name, place.as_ref().map(|(member, role, group)| (*member, *role, group)), self.now);
+        if has_failed(&self.lanes[lane]) != had_failed {
+            self.turned.insert(name.clone());
+        }
     }
 
     /// Has a lane look at all its clusters again, if they are measured by something else now.

@@ -91,6 +91,8 @@ pub struct Course {
     pub late: usize,
     /// How many clusters are on their way.
     pub in_flight: usize,
+    /// How many clusters the placement selects, whoever decides for them.
+    pub selected: usize,
 }
 
 /// What a cluster is given.
@@ -483,7 +485,8 @@ impl Rollout {
         progress.state = Some(state(hold.as_ref(), is_there || is_idle, problem.is_some()));
         progress.clusters = Some(lane.counts());
         let decided = lane.decided();
-        Course { goal, hold, problem, late: decided.late, in_flight: decided.moving, progress }
+        let selected = self.selected[entry].len();
+        Course { goal, hold, problem, late: decided.late, in_flight: decided.moving, selected, progress }
     }
 
     fn hold(

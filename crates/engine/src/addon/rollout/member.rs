@@ -51,6 +51,8 @@ pub struct Presence {
     pub overrides: Option<Arc<Overrides>>,
     /// Whether a user has asked for something that can not be had, such as an unknown version: it keeps what it has.
     pub is_at_odds: bool,
+    /// Whether it says that it is available.
+    pub is_available: bool,
     /// Whether it was made by hand, or else by the hub for a placement.
     pub is_hand_made: bool,
 }
