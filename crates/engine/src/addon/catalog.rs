@@ -40,7 +40,4 @@ pub struct Template {
 pub trait Catalog {
     /// What there is under the name of a configuration.
     fn config(&self, config: &AddOnConfig) -> Found;
-
-    /// The templates that belong to the add-on, by name.
-    fn templates(&self) -> Vec<Template>;
 }

@@ -378,6 +378,13 @@ pub fn defaults(addon: &ClusterManagementAddOn) -> Vec<AddOnConfig> {
     defaults
 }
 
+/// Whether the version of a set comes from an AddOnHubConfig.
+#[must_use]
+pub fn asks_by_hub_config(set: &Set) -> bool {
+    let hub_configs = addon_type(HUB_CONFIGS);
+    set.configs().iter().any(|config| config.group_resource == hub_configs)
+}
+
 /// Adds a configuration to what is asked for: beside others of its type in the same place, and instead of those in a lower one.
 fn ask(asked: &mut Asked, level: Level, config: &AddOnConfig) {
     let (of, referents) = asked.entry(config.group_resource.clone()).or_insert((level, Vec::new()));
@@ -462,10 +469,6 @@ mod tests {
             let key = (config.group_resource.resource.as_str(), config.referent.name.as_str());
             self.found.iter().find(|(known, _)| **known == key).map_or(Found::Missing, |(_, found)| found.clone())
         }
-
-        fn templates(&self) -> Vec<Template> {
-            self.templates.clone()
-        }
     }
 
     fn addon(spec: Value) -> ClusterManagementAddOn {
@@ -486,7 +489,7 @@ mod tests {
     }
 
     fn ask(addon: &ClusterManagementAddOn, shelf: &Shelf) -> Result<Configured, Problem> {
-        let templates = shelf.templates();
+        let templates = shelf.templates.clone();
         let versions = Versions::of(addon, &templates)?;
         let placement = addon.spec.install_strategy.as_ref().and_then(|strategy| strategy.placements.first());
         Configuration { addon, catalog: shelf, templates: &templates, versions: &versions }.of(placement)
@@ -497,7 +500,7 @@ mod tests {
         let mut mca = ManagedClusterAddOn::new("helloworld", spec);
         let supported = vec![addon_type(DEPLOYMENT_CONFIGS), addon_type(HUB_CONFIGS)];
         mca.status.get_or_insert_default().supported_configs = supported;
-        let templates = shelf.templates();
+        let templates = shelf.templates.clone();
         let versions = Versions::of(addon, &templates).expect("valid versions");
         Configuration { addon, catalog: shelf, templates: &templates, versions: &versions }.own(&mca)
     }

@@ -61,7 +61,9 @@ pub enum Source {
 }
 
 impl Source {
-    fn placement(&self) -> Option<&PlacementRef> {
+    /// The placement, if one does.
+    #[must_use]
+    pub fn placement(&self) -> Option<&PlacementRef> {
         match self {
             Self::Listed(placement) | Self::Canaries(placement) => Some(placement),
             Self::Nobody => None,
@@ -166,6 +168,16 @@ impl Rollout {
     pub fn standing(&self, name: &ClusterName) -> Option<(usize, &Standing)> {
         let lane = self.decides(self.members.get(name)?)?;
         Some((lane, self.lanes[lane].standing(name)?))
+    }
+
+    /// The clusters that an entry decides for.
+    pub fn decided_by(&self, entry: usize) -> impl Iterator<Item = &ClusterName> {
+        self.lanes[entry].decided_clusters()
+    }
+
+    /// The clusters of an entry that have nothing yet.
+    pub fn newcomers(&self, entry: usize) -> impl Iterator<Item = &ClusterName> {
+        self.lanes[entry].waiting_newcomers()
     }
 
     fn count(&mut self, name: &ClusterName, member: &Member, is_there: bool) {

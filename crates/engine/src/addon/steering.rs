@@ -135,10 +135,10 @@ impl Steering {
         &self,
         cluster: &ClusterName,
         annotations: &Annotations,
-        acknowledged: Option<&Acknowledged>,
+        acknowledged: &[AcknowledgedCluster],
     ) -> member::Steering {
         let is_on = |key| annotations.get(key).is_some_and(|text| switch(text) != Some(false));
-        let of_cluster = acknowledged.and_then(|acknowledged| entry_of(acknowledged, cluster));
+        let of_cluster = entry_of(acknowledged, cluster);
         member::Steering {
             is_paused: is_on(PAUSE_ANNOTATION),
             is_skipped: is_on(SKIP_ANNOTATION) || self.skip.contains(cluster),
@@ -170,8 +170,8 @@ fn items(text: &str) -> impl Iterator<Item = &str> {
     text.split(',').map(str::trim).filter(|item| !item.is_empty())
 }
 
-fn entry_of<'a>(acknowledged: &'a Acknowledged, cluster: &ClusterName) -> Option<&'a AcknowledgedCluster> {
-    acknowledged.clusters.iter().find(|entry| entry.cluster == *cluster)
+fn entry_of<'a>(acknowledged: &'a [AcknowledgedCluster], cluster: &ClusterName) -> Option<&'a AcknowledgedCluster> {
+    acknowledged.iter().find(|entry| entry.cluster == *cluster)
 }
 
 /// What the hub has taken up when it acts on these annotations: of the add-on, and of those on single clusters that have any.
@@ -206,7 +206,7 @@ fn acknowledge_cluster(
     now: Timestamp,
 ) -> Option<AcknowledgedCluster> {
     let text = |key: &str| annotations.get(key).cloned();
-    let former = former.and_then(|former| entry_of(former, cluster));
+    let former = former.and_then(|former| entry_of(&former.clusters, cluster));
     let (known, when) = former.map_or((None, None), |former| (former.retry.as_ref(), former.retried.as_ref()));
     let (retry, retried) = retry(text(RETRY_ANNOTATION), known, when, now);
     let entry = AcknowledgedCluster {
@@ -278,7 +278,7 @@ mod tests {
     #[test]
     fn a_cluster_is_steered_from_both_sides() {
         let steering = Steering::read(&annotations(&[(SKIP_ANNOTATION, "one, two")]));
-        let of = |cluster: &str, own: &[(&str, &str)]| steering.of_cluster(&cluster.into(), &annotations(own), None);
+        let of = |cluster: &str, own: &[(&str, &str)]| steering.of_cluster(&cluster.into(), &annotations(own), &[]);
         assert!(of("one", &[]).is_skipped && !of("three", &[]).is_skipped);
         assert!(of("three", &[(SKIP_ANNOTATION, "true")]).is_skipped);
         assert!(of("three", &[(PAUSE_ANNOTATION, "true")]).is_paused);

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, fmt};
 
 use drover_api::{
-    drover::{Gate, GateState, Halt, Pin, RolloutOutcome, RolloutProgress, RolloutRecord, RolloutState},
+    drover::{Gate, GateState, Halt, Pin, RolloutCounts, RolloutOutcome, RolloutProgress, RolloutRecord, RolloutState},
     grammar::SetFingerprint,
     reference::{ClusterName, PlacementRef},
 };
@@ -87,6 +87,8 @@ pub struct Course {
     pub hold: Option<Hold>,
     /// What is wrong with what is wanted, though something else is still rolling out.
     pub problem: Option<Problem>,
+    /// The clusters that it decides for, counted; those that count for it are in what is remembered.
+    pub decided: RolloutCounts,
     /// How many of the failures are due to a deadline.
     pub late: usize,
     /// How many clusters are on their way.
@@ -486,7 +488,8 @@ impl Rollout {
         progress.clusters = Some(lane.counts());
         let decided = lane.decided();
         let selected = self.selected[entry].len();
-        Course { goal, hold, problem, late: decided.late, in_flight: decided.moving, selected, progress }
+        let (late, in_flight) = (decided.late, decided.moving);
+        Course { goal, hold, problem, late, in_flight, selected, progress, decided: decided.counts() }
     }
 
     fn hold(

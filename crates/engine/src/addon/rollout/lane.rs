@@ -140,7 +140,7 @@ impl Tally {
     }
 
     /// What is told of them.
-    fn counts(&self) -> RolloutCounts {
+    pub(super) fn counts(&self) -> RolloutCounts {
         let count = |number: usize| i32::try_from(number).unwrap_or(i32::MAX);
         RolloutCounts {
             total: count(self.total()),
@@ -289,8 +289,17 @@ impl Lane {
 
     /// Those who have nothing yet, as many as there are slots.
     pub(super) fn newcomers(&self) -> impl Iterator<Item = &ClusterName> {
-        let newcomers = self.line.iter().filter(|ticket| ticket.step == Step::Install);
-        newcomers.take(self.slots()).map(|ticket| &ticket.name)
+        self.waiting_newcomers().take(self.slots())
+    }
+
+    /// Those who have nothing yet.
+    pub(super) fn waiting_newcomers(&self) -> impl Iterator<Item = &ClusterName> {
+        self.line.iter().filter(|ticket| ticket.step == Step::Install).map(|ticket| &ticket.name)
+    }
+
+    /// Those whom the placement decides for.
+    pub(super) fn decided_clusters(&self) -> impl Iterator<Item = &ClusterName> {
+        self.places.iter().filter(|(_, place)| place.role == Role::Decided).map(|(name, _)| name)
     }
 
     /// The first stage that is not done.
