@@ -56,6 +56,10 @@ pub const ADDON_VERSION_LABEL: &str = "open-cluster-management.io/addon-version"
 pub const CONFIG_SPEC_HASH_ANNOTATION: &str = "open-cluster-management.io/config-spec-hash";
 /// The same annotation, as the add-on lifecycle specification spells it.
 pub const FLAT_CONFIG_SPEC_HASH_ANNOTATION: &str = "configSpecHash";
+/// The condition of a work that says whether everything in it is applied.
+pub const WORK_APPLIED: &str = "Applied";
+/// The condition of a work that says whether everything in it is there.
+pub const WORK_AVAILABLE: &str = "Available";
 /// The name that v1beta1 clients give to a default configuration that there is none of: the type is supported, no more.
 pub const NO_DEFAULT_CONFIG: &str = "__reserved_no_default__";
 
@@ -71,6 +75,10 @@ pub const CONFIGURED: &str = "Configured";
 pub const AVAILABLE: &str = "Available";
 /// The condition of an add-on on a cluster by which its manager says that it has made the add-on's works.
 pub const MANIFEST_APPLIED: &str = "ManifestApplied";
+/// The same condition, for works on the cluster that hosts the add-on's agent.
+pub const HOSTING_MANIFEST_APPLIED: &str = "HostingManifestApplied";
+/// The annotation of an add-on on a cluster that names another cluster, which hosts the add-on's agent.
+pub const HOSTING_CLUSTER_ANNOTATION: &str = "addon.open-cluster-management.io/hosting-cluster-name";
 /// The annotation of an add-on on a cluster that the hub has made, and may remove.
 pub const INSTALLED_ANNOTATION: &str = "drover.dev/installed";
 /// The annotation of an add-on on a cluster with the installVersion that the hub has written. Any other is a user's.

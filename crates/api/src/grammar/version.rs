@@ -15,6 +15,8 @@ pub struct Version {
     semantic: Option<semver::Version>,
 }
 
+const UNKNOWN: &str = "unknown";
+
 /// A text that does not fit a label's value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -23,6 +25,18 @@ pub struct Version {
 pub struct InvalidVersion(String);
 
 impl Version {
+    /// What stands where the version is not known: while it is being changed, or where one was asked for that does not exist.
+    #[must_use]
+    pub fn unknown() -> Self {
+        Self { text: UNKNOWN.into(), semantic: None }
+    }
+
+    /// Whether this stands for a version that is not known.
+    #[must_use]
+    pub fn is_unknown(&self) -> bool {
+        self.as_str() == UNKNOWN
+    }
+
     /// The version as it was written.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -141,6 +155,12 @@ mod tests {
         assert!(version("v2-beta").is_prerelease());
         assert!(!version("v1.2.0").is_prerelease());
         assert!(!version("latest").is_prerelease());
+    }
+
+    #[test]
+    fn an_unknown_version_is_written_out() {
+        assert_eq!(version("unknown"), Version::unknown());
+        assert!(version("unknown").is_unknown() && !version("v1").is_unknown());
     }
 
     #[test]
