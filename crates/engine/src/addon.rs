@@ -2,7 +2,11 @@
 
 pub mod catalog;
 pub mod configuration;
+#[cfg(test)]
+mod fixtures;
+pub mod hashes;
 pub mod mark;
+pub mod progress;
 pub mod registry;
 pub mod rollout;
 pub mod set;
