@@ -1,5 +1,6 @@
 //! Add-ons: what each cluster is to run, when its turn comes, and what is said of it.
 
+mod beside;
 pub mod catalog;
 pub mod configuration;
 #[cfg(test)]
@@ -7,8 +8,11 @@ mod fixtures;
 pub mod hashes;
 pub mod mark;
 pub mod progress;
+pub mod published;
 pub mod registry;
 pub mod rollout;
 pub mod set;
+pub mod status;
 pub mod steering;
 pub mod versions;
+pub mod words;
