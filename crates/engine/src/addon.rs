@@ -1,5 +1,6 @@
 //! Add-ons: what each cluster is to run, when its turn comes, and what is said of it.
 
+pub mod assignment;
 mod beside;
 pub mod catalog;
 pub mod configuration;

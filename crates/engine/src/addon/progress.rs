@@ -113,6 +113,17 @@ pub enum Obstacle {
     },
 }
 
+impl Obstacle {
+    /// Whether this says that what was applied is not well, and not that it is still to be applied.
+    fn is_of_health(&self) -> bool {
+        match self {
+            Self::NotWell { .. } => true,
+            Self::Work { defect, .. } => matches!(defect, Defect::Not { report: Report::Available, .. }),
+            Self::Awaited(_) | Self::NoWorks | Self::NotApplied { .. } => false,
+        }
+    }
+}
+
 /// Which works of an add-on are meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Manifests {
@@ -182,16 +193,20 @@ pub fn prove(evidence: &Evidence<'_>) -> Finding {
         return Finding::Failing(refused);
     }
     if let Some(obstacle) = evidence.unfinished() {
-        return Finding::Moving(obstacle);
+        return evidence.not_there(obstacle);
     }
-    match evidence.not_well() {
-        None => Finding::Proven,
-        Some(obstacle) if evidence.has_run() => Finding::Unhealthy(obstacle),
-        Some(obstacle) => Finding::Moving(obstacle),
-    }
+    evidence.not_well().map_or(Finding::Proven, |obstacle| evidence.not_there(obstacle))
 }
 
 impl<'a> Evidence<'a> {
+    /// What something in the way means: that the cluster is not there yet, or that it was and is no longer well.
+    fn not_there(&self, obstacle: Obstacle) -> Finding {
+        if obstacle.is_of_health() && self.health == Health::Counts && self.has_run() {
+            return Finding::Unhealthy(obstacle);
+        }
+        Finding::Moving(obstacle)
+    }
+
     /// The works that make the add-on run. Those that clean up before it goes say nothing about that.
     fn works(&self) -> impl Iterator<Item = &'a ManifestWork> {
         let hook = format!("addon-{}-pre-delete", self.addon.name_any());

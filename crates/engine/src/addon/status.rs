@@ -32,6 +32,8 @@ pub struct Facts<'a> {
     pub unsupported: &'a [ConfigGroupResource],
     /// The version that is asked for here and does not exist. It is not used.
     pub invalid_version: Option<&'a Version>,
+    /// Why what a user asks for here can not be had. The cluster keeps what it has.
+    pub hindrance: Option<&'a str>,
     /// The versions that the add-on can be installed in; none where it can be any.
     pub supported_versions: &'a [Version],
 }
@@ -96,6 +98,7 @@ fn sentence(facts: &Facts<'_>, stage: Option<Stage>, to: Move) -> Sentence {
     let state = match (facts.unsupported, facts.invalid_version, facts.turn) {
         ([_, ..], _, _) => State::Unsupported(facts.unsupported),
         (_, Some(version), _) => State::Invalid(to, version),
+        _ if facts.hindrance.is_some() => State::Hindered(to, facts.hindrance.unwrap_or_default()),
         (_, _, Turn::Waits(wait)) => State::Waits(wait),
         (_, _, Turn::Come(_)) => match (stage, obstacle) {
             (Some(Stage::Failed(failure)), Some(obstacle)) => State::Failed(to, failure, obstacle),
@@ -204,7 +207,14 @@ impl Versions {
 fn marked(conditions: Vec<Condition>, facts: &Facts<'_>, now: Timestamp) -> Vec<Condition> {
     let Some(holding) = facts.holding() else { return conditions };
     let former = Proof::read(&conditions);
-    let proof = Proof::follow(former.as_ref(), holding.set.fingerprint(), holding.finding.verdict(), now);
+    let set = holding.set.fingerprint();
+    let was_proven = former.as_ref().is_some_and(|proof| proof.verdict == Verdict::Proven && proof.set == set);
+    let verdict = match holding.finding.verdict() {
+        // What was proven stays so when a work is written again, or is gone for a moment.
+        Verdict::Moving if was_proven => Verdict::Proven,
+        verdict => verdict,
+    };
+    let proof = Proof::follow(former.as_ref(), set, verdict, now);
     proof.write(holding.given.write(conditions))
 }
 

@@ -214,6 +214,8 @@ pub(super) enum State<'a> {
     Unsupported(&'a [ConfigGroupResource]),
     /// A version is wanted that does not exist.
     Invalid(Move, &'a Version),
+    /// Something is wanted that can not be had.
+    Hindered(Move, &'a str),
     /// It was given nothing yet.
     Waits(Wait<'a>),
     /// It moves to what it was given.
@@ -247,6 +249,7 @@ pub(super) fn of_addon(state: State<'_>, vocabulary: Vocabulary, version: Option
             let message = format!("could not {} invalid version {version}", to.verb());
             Sentence::new(to.failed().says(vocabulary), message)
         }
+        State::Hindered(to, why) => Sentence::new(to.failed().says(vocabulary), why.to_owned()),
         State::Waits(wait) => waiting(wait, vocabulary),
         State::Moving(_, obstacle) if vocabulary == Vocabulary::Ocm => rung(obstacle),
         State::Moving(to, _) => {

@@ -1,6 +1,6 @@
 use drover_api::{
     addon::{HealthCheck, HealthCheckMode},
-    names::{AVAILABLE, GIVEN, PROVEN},
+    names::{AVAILABLE, GIVEN, PROGRESSING, PROVEN},
 };
 use serde_json::{Value, json};
 
@@ -28,6 +28,7 @@ struct More<'a> {
     failure: Option<Failure>,
     unsupported: &'a [ConfigGroupResource],
     invalid: Option<&'a Version>,
+    hindrance: Option<&'a str>,
     generation: Option<i64>,
 }
 
@@ -49,6 +50,7 @@ impl Life {
             turn,
             unsupported: more.unsupported,
             invalid_version: more.invalid,
+            hindrance: more.hindrance,
             supported_versions: &self.supported,
         };
         let status = status(&facts, at(self.second));
@@ -384,7 +386,8 @@ fn what_has_ended_does_not_begin_anew_by_itself() {
         assert_eq!(life.progressing(), "False/Succeed: install completed with no errors.", "{finding:?}");
         assert_eq!((life.versions(), life.finished()), ([None, Some("v1"), Some("v1")], 1));
         let proof = Proof::read(&life.status().conditions).expect("a proof");
-        assert_eq!(proof.verdict, finding.verdict());
+        let is_moving = finding.verdict() == Verdict::Moving;
+        assert_eq!(proof.verdict, if is_moving { Verdict::Proven } else { finding.verdict() });
     }
     life.step_with(&set, &unhealthy(), More { failure: Some(Failure::Error), ..More::default() });
     assert_eq!(life.said(PROVEN), format!("False/Unhealthy: {}", set.fingerprint()));
@@ -533,4 +536,25 @@ fn another_vocabulary_says_the_same_without_a_change_of_time() {
         life.step(&at_version("v1"), &Finding::Proven);
         assert_eq!((life.condition("Progressing").reason.as_str(), life.finished()), (reason, 1));
     }
+}
+
+#[test]
+fn what_a_user_asks_for_and_can_not_have_is_said_and_changes_nothing_else() {
+    let mut life = Life::new(Vocabulary::Lifecycle);
+    let set = hub("xxx", "h1");
+    life.step(&set, &Finding::Proven);
+    let before = life.status().config_references.clone();
+    life.step_with(&set, &Finding::Proven, More { hindrance: Some("the config does not exist"), ..More::default() });
+    let said = life.condition(PROGRESSING);
+    assert_eq!((said.reason.as_str(), said.message.as_str()), ("InstallFailed", "the config does not exist"));
+    assert_eq!(life.status().config_references, before);
+}
+
+#[test]
+fn what_was_proven_stays_so_while_a_work_is_written_again() {
+    let mut life = Life::new(Vocabulary::Lifecycle);
+    let set = hub("xxx", "h1");
+    life.step(&set, &Finding::Proven);
+    life.step(&set, &Finding::Moving(Obstacle::NoWorks));
+    assert_eq!(life.condition(PROVEN).status, "True");
 }
