@@ -14,8 +14,9 @@ use super::{
     beside::beside,
     mark::{Given, Proof, Verdict},
     progress::Finding,
+    rollout::Failure,
     set::Set,
-    words::{self, Failure, Move, Sentence, State, Vocabulary, Wait},
+    words::{self, Move, Sentence, State, Vocabulary, Wait},
 };
 use crate::condition::{self, Says};
 

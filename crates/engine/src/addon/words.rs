@@ -10,7 +10,10 @@ use k8s_openapi::{
     jiff::Timestamp,
 };
 
-use super::progress::{Defect, Manifests, Obstacle};
+use super::{
+    progress::{Defect, Manifests, Obstacle},
+    rollout::Failure,
+};
 use crate::condition::{self, Holds, Says};
 
 /// How many types of configuration are named as not supported.
@@ -198,15 +201,6 @@ pub enum Wait<'a> {
     For(&'a str),
 }
 
-/// In which way an add-on has failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Failure {
-    /// It could not be applied, or turned unhealthy.
-    Error,
-    /// It was not done in time.
-    TimedOut,
-}
-
 /// What is to be said of an add-on on one cluster.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum State<'a> {
@@ -293,10 +287,10 @@ fn done(to: Move, vocabulary: Vocabulary) -> String {
 
 fn failed(to: Move, version: Option<&Version>, failure: Failure, obstacle: &Obstacle) -> String {
     match (version, failure) {
-        (Some(version), Failure::Error) => format!("could not {} version {version}: {obstacle}", to.verb()),
-        (Some(version), Failure::TimedOut) => format!("could not {} version {version} in time: {obstacle}", to.verb()),
-        (None, Failure::Error) => format!("{} failed: {obstacle}", to.noun()),
-        (None, Failure::TimedOut) => format!("{} did not end in time: {obstacle}", to.noun()),
+        (Some(version), Failure::TooLate) => format!("could not {} version {version} in time: {obstacle}", to.verb()),
+        (Some(version), _) => format!("could not {} version {version}: {obstacle}", to.verb()),
+        (None, Failure::TooLate) => format!("{} did not end in time: {obstacle}", to.noun()),
+        (None, _) => format!("{} failed: {obstacle}", to.noun()),
     }
 }
 
@@ -493,7 +487,7 @@ mod tests {
                 ["upgrade completed with no errors.", "install completed with no errors.", "completed with no errors."],
             ),
             (
-                State::Failed(Move::Install, Failure::Error, &no_works),
+                State::Failed(Move::Install, Failure::NotApplied, &no_works),
                 [
                     "install failed: it has no work yet",
                     "could not install version v2: it has no work yet",
@@ -501,7 +495,7 @@ mod tests {
                 ],
             ),
             (
-                State::Failed(Move::Rollback, Failure::TimedOut, &no_works),
+                State::Failed(Move::Rollback, Failure::TooLate, &no_works),
                 [
                     "upgrade did not end in time: it has no work yet",
                     "could not rollback to version v2 in time: it has no work yet",
@@ -603,7 +597,7 @@ mod tests {
             let expected = (holds, reason, message.to_owned());
             assert_eq!(said(State::Moving(Move::Upgrade, &obstacle), Vocabulary::Ocm), expected);
         }
-        let failed = said(State::Failed(Move::Upgrade, Failure::Error, &Obstacle::NoWorks), Vocabulary::Ocm);
+        let failed = said(State::Failed(Move::Upgrade, Failure::NotApplied, &Obstacle::NoWorks), Vocabulary::Ocm);
         assert_eq!((failed.0, failed.1), (Holds::No, "Failed"));
         let completed = (Holds::No, "Completed", "completed with no errors.".to_owned());
         assert_eq!(said(State::Done(Move::Upgrade), Vocabulary::Ocm), completed);

@@ -266,7 +266,7 @@ fn a_version_that_does_not_exist_is_not_installed_either() {
 fn a_version_that_failed_is_named_and_not_said_to_run() {
     let mut life = Life::by_version(&["v1", "v2"]);
     life.step(&at_version("v1"), &Finding::Proven);
-    life.step_with(&at_version("v2"), &failing(), More { failure: Some(Failure::Error), ..More::default() });
+    life.step_with(&at_version("v2"), &failing(), More { failure: Some(Failure::NotApplied), ..More::default() });
     assert_eq!(life.progressing(), "False/Failed: could not upgrade to version v2: it has no work yet");
     assert_eq!(life.versions(), [Some("v1"), Some("unknown"), Some("v2")]);
 }
@@ -339,7 +339,7 @@ fn what_another_manager_has_noted_of_versions_is_taken_over() {
 fn it_is_an_install_until_something_was_applied() {
     let mut life = Life::new(Vocabulary::Lifecycle);
     life.step(&hub("one", "h1"), &moving());
-    life.step_with(&hub("one", "h1"), &failing(), More { failure: Some(Failure::Error), ..More::default() });
+    life.step_with(&hub("one", "h1"), &failing(), More { failure: Some(Failure::NotApplied), ..More::default() });
     assert_eq!(life.progressing(), "False/InstallFailed: install failed: it has no work yet");
     life.step(&hub("one", "h2"), &moving());
     assert_eq!(life.progressing(), "True/Installing: installing...");
@@ -347,7 +347,7 @@ fn it_is_an_install_until_something_was_applied() {
     assert_eq!(life.progressing(), "False/InstallSucceed: install completed with no errors.");
     life.step(&hub("one", "h3"), &failing());
     assert_eq!(life.progressing(), "True/Upgrading: upgrading...", "a refusal may pass");
-    life.step_with(&hub("one", "h3"), &moving(), More { failure: Some(Failure::TimedOut), ..More::default() });
+    life.step_with(&hub("one", "h3"), &moving(), More { failure: Some(Failure::TooLate), ..More::default() });
     assert_eq!(life.progressing(), "False/UpgradeFailed: upgrade did not end in time: it has no work yet");
     life.step(&hub("one", "h3"), &moving());
     assert_eq!(life.progressing(), "True/Upgrading: upgrading...", "it is tried again");
@@ -368,7 +368,7 @@ fn an_add_on_without_configurations_is_installed_once_too() {
 #[test]
 fn late_success_repairs_and_its_time_is_that_of_the_finish() {
     let mut life = Life::new(Vocabulary::Lifecycle);
-    let failed = More { failure: Some(Failure::TimedOut), ..More::default() };
+    let failed = More { failure: Some(Failure::TooLate), ..More::default() };
     life.step_with(&at_version("v1"), &moving(), failed);
     assert_eq!((life.versions(), life.finished()), ([None, Some("unknown"), Some("v1")], 1));
     life.step_with(&at_version("v1"), &Finding::Proven, failed);
@@ -389,7 +389,7 @@ fn what_has_ended_does_not_begin_anew_by_itself() {
         let is_moving = finding.verdict() == Verdict::Moving;
         assert_eq!(proof.verdict, if is_moving { Verdict::Proven } else { finding.verdict() });
     }
-    life.step_with(&set, &unhealthy(), More { failure: Some(Failure::Error), ..More::default() });
+    life.step_with(&set, &unhealthy(), More { failure: Some(Failure::Unhealthy), ..More::default() });
     assert_eq!(life.said(PROVEN), format!("False/Unhealthy: {}", set.fingerprint()));
     assert_eq!(life.condition("Progressing").reason, "Failed");
     assert_eq!(life.status().config_references[0].last_applied_config_spec_hash, Some("h1".parse().expect("a hash")));
@@ -469,7 +469,7 @@ fn ocm_gets_its_own_fields_and_words_and_nothing_else() {
     assert_eq!(fields, ["conditions", "configReferences"]);
     life.step(&at_version("v1"), &moving());
     assert_eq!(life.progressing(), "True/Progressing: progressing... no addon works", "in OCM it begins anew");
-    life.step_with(&at_version("v1"), &failing(), More { failure: Some(Failure::Error), ..More::default() });
+    life.step_with(&at_version("v1"), &failing(), More { failure: Some(Failure::NotApplied), ..More::default() });
     assert_eq!(life.condition("Progressing").reason, "Failed");
 }
 
