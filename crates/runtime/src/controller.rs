@@ -3,9 +3,9 @@
 #[cfg(test)]
 mod tests;
 
-use std::{fmt, panic::AssertUnwindSafe, sync::Arc};
+use std::{fmt, panic::AssertUnwindSafe, pin::pin, sync::Arc};
 
-use futures_util::FutureExt;
+use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
 use k8s_openapi::jiff::Timestamp;
 use kube::Client;
 use tokio::{sync::Semaphore, task::JoinSet, time::Instant};
@@ -46,6 +46,9 @@ pub trait Reconciler<F>: Send + Sync + 'static {
 pub struct Plan<F> {
     /// What is written, in this order; if one fails the rest is decided on anew.
     pub writes: Vec<Write<F>>,
+    /// What is written after that, all at the same time as far as there are places; one that fails holds up no other. The
+    /// key is not decided on again before all of them are answered.
+    pub together: Vec<Write<F>>,
     /// When the key wants attention again although nothing has changed.
     pub wake: Option<Timestamp>,
     /// What is said when all is written. A plan that is made again says it again, so it should go with writes that are
@@ -55,7 +58,7 @@ pub struct Plan<F> {
 
 impl<F> Default for Plan<F> {
     fn default() -> Self {
-        Self { writes: Vec::new(), wake: None, events: Vec::new() }
+        Self { writes: Vec::new(), together: Vec::new(), wake: None, events: Vec::new() }
     }
 }
 
@@ -149,6 +152,19 @@ enum Trouble {
     Panicked,
 }
 
+impl Trouble {
+    /// How the work on a key ends that had this trouble.
+    fn outcome(&self) -> Outcome {
+        match self {
+            Self::GateShut | Self::Ending => Outcome::Conflict,
+            Self::Failed { source: Failure::Busy(_) | Failure::Silence, .. } => Outcome::Throttled,
+            Self::Failed { source: Failure::Refused(source), .. } if somebody_was_faster(source) => Outcome::Conflict,
+            Self::Failed { .. } => Outcome::Error,
+            Self::Panicked => Outcome::Panic,
+        }
+    }
+}
+
 impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
     /// A controller that attends to the keys of a queue.
     pub fn new(reconciler: R, queue: Arc<Queue<R::Key>>, client: Client, tools: Tools<F>) -> Self {
@@ -187,10 +203,11 @@ impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
         let result = work.catch_unwind().await.unwrap_or(Err(Trouble::Panicked));
         let (outcome, done) = match result {
             Ok(wake) => (Outcome::Ok, Done::Well(wake)),
-            Err(trouble) => match self.report(&key, &trouble) {
-                Outcome::Conflict => (Outcome::Conflict, Done::Overtaken),
-                outcome => (outcome, Done::Failed),
-            },
+            Err(trouble) => {
+                self.report(&key, &trouble);
+                let done = if trouble.outcome() == Outcome::Conflict { Done::Overtaken } else { Done::Failed };
+                (trouble.outcome(), done)
+            }
         };
         self.tools.metrics.reconciled(R::NAME, outcome, begun.elapsed());
         self.queue.done(&key, done);
@@ -203,6 +220,7 @@ impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
             let plan = self.reconciler.plan(&self.tools.fleet.read(), key, self.tools.clock.now());
             match self.write(key, &plan.writes, place).await? {
                 Written::All => {
+                    self.write_together(key, &plan.together, shutdown).await?;
                     self.say(key, &plan.events, shutdown).await;
                     return Ok(plan.wake);
                 }
@@ -217,13 +235,59 @@ impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
             let Some(place) = place.take().or_else(|| self.tools.pace.try_begin()) else {
                 return Ok(Written::UntilBusy);
             };
-            self.check_gate()?;
-            debug!(controller = R::NAME, %key, ?write, "writing");
-            let sent = write.send(self.client.clone(), self.tools.fleet.clone(), R::NAME, &self.tools.metrics);
-            let sent = place.send(sent).await;
-            sent.map_err(|source| Trouble::Failed { write: format!("{write:?}"), source })?;
+            self.send(key, write, place).await?;
         }
         Ok(Written::All)
+    }
+
+    /// Writes all at the same time, and says of what went wrong what is worst. No more are begun once the process may not
+    /// write any more or ends; those that are begun are waited for.
+    async fn write_together(
+        &self,
+        key: &R::Key,
+        writes: &[Write<F>],
+        shutdown: &CancellationToken,
+    ) -> Result<(), Trouble> {
+        let (mut under_way, mut troubles) = (FuturesUnordered::new(), Vec::new());
+        for write in writes {
+            // One asks for a place at a time, so that others get theirs in between.
+            let mut place = pin!(self.wait_for_next_place(shutdown));
+            let place = loop {
+                tokio::select! {
+                    place = &mut place => break place,
+                    Some(result) = under_way.next() => troubles.extend(Result::err(result)),
+                }
+            };
+            match place {
+                Ok(place) => under_way.push(self.send(key, write, place)),
+                Err(trouble) => {
+                    troubles.push(trouble);
+                    break;
+                }
+            }
+        }
+        while let Some(result) = under_way.next().await {
+            troubles.extend(result.err());
+        }
+        for trouble in &troubles {
+            debug!(controller = R::NAME, %key, %trouble, "one of several writes failed");
+        }
+        troubles.into_iter().max_by_key(Trouble::outcome).map_or(Ok(()), Err)
+    }
+
+    /// Waits for a place for one more of several writes. A gate that was shut meanwhile ends them all: when it opens again, much
+    /// may have changed.
+    async fn wait_for_next_place(&self, shutdown: &CancellationToken) -> Result<Place, Trouble> {
+        let place = self.wait_for_place(shutdown).await?;
+        self.check_gate().map(|()| place)
+    }
+
+    async fn send(&self, key: &R::Key, write: &Write<F>, place: Place) -> Result<(), Trouble> {
+        self.check_gate()?;
+        debug!(controller = R::NAME, %key, ?write, "writing");
+        let sent = write.send(self.client.clone(), self.tools.fleet.clone(), R::NAME, &self.tools.metrics);
+        let sent = place.send(sent).await;
+        sent.map_err(|source| Trouble::Failed { write: format!("{write:?}"), source })
     }
 
     /// Says what there is to say. Nothing depends on it, so that it is lost if it fails.
@@ -256,32 +320,22 @@ impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
     }
 
     /// Says what went wrong. That somebody else was faster is nothing wrong: the key is decided on again.
-    fn report(&self, key: &R::Key, trouble: &Trouble) -> Outcome {
-        match trouble {
-            Trouble::GateShut | Trouble::Ending => {
+    fn report(&self, key: &R::Key, trouble: &Trouble) {
+        match (trouble, trouble.outcome()) {
+            (Trouble::GateShut | Trouble::Ending, _) => {
                 debug!(controller = R::NAME, %key, %trouble, "left for later");
-                Outcome::Conflict
             }
-            Trouble::Failed { source: Failure::Busy(_) | Failure::Silence, .. } => {
+            (_, Outcome::Conflict) if self.queue.failures(key) == SUSPICIOUS => {
+                warn!(controller = R::NAME, %key, %trouble, "somebody else is faster again and again; will go on trying");
+            }
+            (_, Outcome::Conflict) => debug!(controller = R::NAME, %key, %trouble, "somebody else was faster"),
+            (_, Outcome::Throttled) => {
                 debug!(controller = R::NAME, %key, %trouble, "the server is busy, and is asked again later");
-                Outcome::Throttled
             }
-            Trouble::Failed { source: Failure::Refused(source), .. } if somebody_was_faster(source) => {
-                if self.queue.failures(key) == SUSPICIOUS {
-                    warn!(controller = R::NAME, %key, %trouble, "somebody else is faster again and again; will go on trying");
-                } else {
-                    debug!(controller = R::NAME, %key, %trouble, "somebody else was faster");
-                }
-                Outcome::Conflict
-            }
-            Trouble::Failed { .. } => {
-                warn!(controller = R::NAME, %key, %trouble, "could not write, and will try again");
-                Outcome::Error
-            }
-            Trouble::Panicked => {
+            (Trouble::Panicked, _) => {
                 error!(controller = R::NAME, %key, "this is a bug: the controller panicked, and will try again");
-                Outcome::Panic
             }
+            _ => warn!(controller = R::NAME, %key, %trouble, "could not write, and will try again"),
         }
     }
 }

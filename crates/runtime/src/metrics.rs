@@ -29,8 +29,8 @@ struct Inner {
     leader: Gauge,
 }
 
-/// How the work on a key ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// How the work on a key ended, from best to worst.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Outcome {
     /// As planned.
     Ok,

@@ -64,6 +64,11 @@ impl Reconciler<Shelf> for Maker {
     }
 }
 
+/// The name of an object that the server does not want.
+const REFUSED: &str = "refused";
+/// The name of an object that somebody else has made.
+const TAKEN: &str = "taken";
+
 /// An API server on which objects are made.
 #[derive(Clone)]
 struct Played {
@@ -152,6 +157,11 @@ async fn make(State(played): State<Played>, body: Bytes) -> Response {
     }
     let mut object: Value = serde_json::from_slice(&body).expect("objects are JSON");
     let name = object["metadata"]["name"].as_str().expect("an object has a name").to_owned();
+    match name.as_str() {
+        REFUSED => return answer(StatusCode::FORBIDDEN, &Status::failure("played", "Forbidden").with_code(403)),
+        TAKEN => return answer(StatusCode::CONFLICT, &Status::failure("played", "AlreadyExists").with_code(409)),
+        _ => {}
+    }
     object["metadata"]["uid"] = json!(name);
     object["metadata"]["resourceVersion"] = json!("1");
     played.seen.send_modify(|seen| seen.made.push(name));
@@ -432,4 +442,102 @@ async fn who_may_not_write_says_nothing_either() {
     let said: Vec<_> = played.seen().events.iter().map(|event| event["regarding"]["name"].clone()).collect();
     assert_eq!(said, ["first"]);
     working.stop().await;
+}
+
+/// Makes what is missing of several objects, all at the same time, and counts how often it is asked.
+struct Heaper {
+    objects: Vec<String>,
+    asked: Arc<AtomicU32>,
+}
+
+impl Heaper {
+    fn new<S: ToString>(objects: impl IntoIterator<Item = S>) -> (Self, Arc<AtomicU32>) {
+        let asked = Arc::new(AtomicU32::new(0));
+        let objects = objects.into_iter().map(|name| name.to_string()).collect();
+        (Self { objects, asked: Arc::clone(&asked) }, asked)
+    }
+}
+
+impl Reconciler<Shelf> for Heaper {
+    type Key = &'static str;
+
+    const NAME: &'static str = "heaper";
+
+    fn plan(&self, shelf: &Shelf, _: &&'static str, _: Timestamp) -> Plan<Shelf> {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        let missing = self.objects.iter().map(|name| object(name));
+        let missing = missing.filter(|object| shelf.0.get(&ObjectKey::of(object)).is_none());
+        Plan { together: missing.map(Write::create).collect(), ..Plan::default() }
+    }
+}
+
+#[tokio::test]
+async fn what_is_written_together_is_under_way_at_one_time_and_not_decided_on_meanwhile() {
+    let manual = ManualClock::at(Timestamp::UNIX_EPOCH);
+    let played = Played::new(&manual, Mood::Silent);
+    let (heaper, asked) = Heaper::new(0..5);
+    let working = Working::start(&manual, Shelf::default(), played.client(), |_| heaper);
+    working.queue.mark("key");
+    played.until(|seen| seen.in_flight == 5).await;
+
+    working.queue.mark("key");
+    settle().await;
+    assert_eq!(asked.load(Ordering::Relaxed), 1, "it is not asked before all are answered");
+    played.mood.send_replace(Mood::Kind);
+    working.told(r#"drover_reconciles_total{controller="heaper",result="ok"} 2"#).await;
+    assert_eq!((asked.load(Ordering::Relaxed), played.seen().arrivals.len()), (2, 5), "answers enter the fleet first");
+    working.stop().await;
+}
+
+#[tokio::test]
+async fn of_what_is_written_together_one_that_fails_holds_up_no_other_and_the_worst_counts() {
+    for (objects, result) in [([TAKEN, REFUSED, "a", "b"], "error"), ([TAKEN, "a", "b", "c"], "conflict")] {
+        let manual = ManualClock::at(Timestamp::UNIX_EPOCH);
+        let played = Played::new(&manual, Mood::Kind);
+        let (heaper, _) = Heaper::new(objects);
+        let working = Working::start(&manual, Shelf::default(), played.client(), |_| heaper);
+        working.queue.mark("key");
+        working.told(&format!(r#"drover_reconciles_total{{controller="heaper",result="{result}"}} 1"#)).await;
+        let mut made = played.seen().made.clone();
+        made.sort_unstable();
+        let wanted: Vec<_> = objects.into_iter().filter(|name| name.len() == 1).collect();
+        assert_eq!(made, wanted);
+        working.stop().await;
+    }
+}
+
+/// How many writes are under way at one time, at most.
+const PLACES: usize = 64;
+
+#[tokio::test]
+async fn what_is_written_together_waits_for_places_and_stops_when_nothing_may_be_written() {
+    let manual = ManualClock::at(Timestamp::UNIX_EPOCH);
+    let played = Played::new(&manual, Mood::Silent);
+    let (heaper, _) = Heaper::new(0..2 * PLACES);
+    let working = Working::start(&manual, Shelf::default(), played.client(), |_| heaper);
+    working.queue.mark("key");
+    played.until(|seen| seen.in_flight == PLACES).await;
+    settle().await;
+    assert_eq!(played.seen().arrivals.len(), PLACES);
+
+    working.leadership.send_replace(Leadership::Standby);
+    played.mood.send_replace(Mood::Kind);
+    working.told(r#"drover_reconciles_total{controller="heaper",result="conflict"} 1"#).await;
+    assert_eq!((played.seen().arrivals.len(), played.seen().made.len()), (PLACES, PLACES));
+    working.stop().await;
+}
+
+#[tokio::test]
+async fn what_is_written_together_is_finished_when_the_process_ends_and_no_more_is_begun() {
+    let manual = ManualClock::at(Timestamp::UNIX_EPOCH);
+    let played = Played::new(&manual, Mood::Silent);
+    let (heaper, _) = Heaper::new(0..2 * PLACES);
+    let working = Working::start(&manual, Shelf::default(), played.client(), |_| heaper);
+    working.queue.mark("key");
+    played.until(|seen| seen.in_flight == PLACES).await;
+    working.end.cancel();
+    settle().await;
+    played.mood.send_replace(Mood::Kind);
+    working.stop().await;
+    assert_eq!((played.seen().arrivals.len(), played.seen().made.len()), (PLACES, PLACES));
 }
