@@ -4,9 +4,12 @@ pub mod assignment;
 mod beside;
 pub mod catalog;
 pub mod configuration;
+pub mod deciding;
 #[cfg(test)]
 mod fixtures;
 pub mod hashes;
+pub mod inheritance;
+pub mod install;
 pub mod mark;
 pub mod progress;
 pub mod published;

@@ -32,5 +32,6 @@ pub use misconfigured::{Misconfigured, Plugin, Problem};
 pub use prioritize::Column;
 pub use program::{Program, SCHEDULING_DISABLED_ANNOTATION, is_disabled};
 pub use scores::Scores;
+pub(crate) use selector::by_labels;
 pub use slices::{Group, MAX_SLICE, Slice};
 pub use verdict::{Candidate, LeftOut, Outcome, Verdict};

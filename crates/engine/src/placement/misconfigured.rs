@@ -48,6 +48,12 @@ pub enum Problem {
         /// What it is called.
         name: String,
     },
+    /// There is no selector where one is needed.
+    #[error("{place}: write a selector; an empty one selects everything")]
+    NoSelector {
+        /// Where the selector should stand.
+        place: String,
+    },
     /// A selector's operator is unknown.
     #[error("{place}: the operator {operator:?} of {key:?} is none of In, NotIn, Exists and DoesNotExist")]
     Operator {

@@ -58,7 +58,7 @@ impl ClusterFilter {
 }
 
 /// A label selector; an empty one selects everything.
-pub(super) fn by_labels(selector: &LabelSelector, place: &str) -> Result<Selector, Problem> {
+pub(crate) fn by_labels(selector: &LabelSelector, place: &str) -> Result<Selector, Problem> {
     let equal = selector.match_labels.iter().flatten();
     let mut compiled: Selector = equal.map(|(key, value)| Expression::Equal(key.clone(), value.clone())).collect();
     compiled.extend(requirements(selector.match_expressions.as_deref().unwrap_or_default(), place)?);
