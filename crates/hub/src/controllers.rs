@@ -11,16 +11,19 @@ pub enum Area {
     ClusterSet,
     /// Placements and their decisions.
     Placement,
+    /// Add-ons: where they are installed, and what they run.
+    AddOn,
 }
 
 impl Area {
-    const ALL: [Self; 3] = [Self::Cluster, Self::ClusterSet, Self::Placement];
+    const ALL: [Self; 4] = [Self::Cluster, Self::ClusterSet, Self::Placement, Self::AddOn];
 
     fn name(self) -> &'static str {
         match self {
             Self::Cluster => "cluster",
             Self::ClusterSet => "clusterset",
             Self::Placement => "placement",
+            Self::AddOn => "addon",
         }
     }
 }
@@ -95,8 +98,8 @@ mod tests {
 
     #[test]
     fn some_can_be_chosen_or_left_out() {
-        assert_eq!(read("*"), Ok("cluster,clusterset,placement".to_owned()));
-        assert_eq!(read("*,-placement"), Ok("cluster,clusterset".to_owned()));
+        assert_eq!(read("*"), Ok("cluster,clusterset,placement,addon".to_owned()));
+        assert_eq!(read("*,-placement"), Ok("cluster,clusterset,addon".to_owned()));
         assert_eq!(read("placement, clusterset"), Ok("clusterset,placement".to_owned()));
     }
 

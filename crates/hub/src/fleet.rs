@@ -26,7 +26,7 @@ use drover_runtime::{
 use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
 
-use crate::{cluster::Belongings, placement::Judging};
+use crate::{addon::Inventory, cluster::Belongings, placement::Judging};
 
 /// The objects of the API that the hub works with, and what is derived from them.
 pub(crate) struct Fleet {
@@ -48,8 +48,10 @@ pub(crate) struct Fleet {
     pub(crate) selections: BTreeMap<ClusterName, BTreeMap<ObjectKey, usize>>,
     /// What belongs to clusters.
     pub(crate) belongings: Belongings,
-    /// Whether this hub is who says by taints whether clusters are there.
-    pub(crate) marks_clusters: bool,
+    /// The add-ons, and where they are.
+    pub(crate) addons: Inventory,
+    /// Whether this hub is who keeps clusters: says by taints whether they are there, and sees them out.
+    pub(crate) keeps_clusters: bool,
     pub(crate) queues: Queues,
     pub(crate) clock: Clock,
 }
@@ -62,12 +64,27 @@ pub(crate) struct Queues {
     pub(crate) sets: Arc<Queue<ObjectKey>>,
     pub(crate) bindings: Arc<Queue<ObjectKey>>,
     pub(crate) placements: Arc<Queue<ObjectKey>>,
+    /// Add-ons, about where they are installed.
+    pub(crate) installs: Arc<Queue<ObjectKey>>,
+    /// Add-ons, about what their clusters are given.
+    pub(crate) rollouts: Arc<Queue<ObjectKey>>,
+    /// Add-ons on clusters.
+    pub(crate) addons: Arc<Queue<ObjectKey>>,
 }
 
 impl Queues {
     pub(crate) fn new(clock: &Clock) -> Self {
         let queue = || Arc::new(Queue::new(clock.clone()));
-        Self { clusters: queue(), requests: queue(), sets: queue(), bindings: queue(), placements: queue() }
+        Self {
+            clusters: queue(),
+            requests: queue(),
+            sets: queue(),
+            bindings: queue(),
+            placements: queue(),
+            installs: queue(),
+            rollouts: queue(),
+            addons: queue(),
+        }
     }
 }
 
@@ -125,7 +142,8 @@ impl Fleet {
             judging: BTreeMap::new(),
             selections: BTreeMap::new(),
             belongings: Belongings::default(),
-            marks_clusters: false,
+            addons: Inventory::default(),
+            keeps_clusters: false,
             queues,
             clock,
         }
@@ -135,9 +153,9 @@ impl Fleet {
         self.clusters.get(&ObjectKey::cluster_wide(name.as_str()))
     }
 
-    /// A cluster with the taints that it is about to have, if this hub is who marks clusters.
+    /// A cluster with the taints that it is about to have, if this hub is who keeps clusters.
     pub(crate) fn foreseen<'a>(&self, cluster: &'a ManagedCluster, now: Timestamp) -> Cow<'a, ManagedCluster> {
-        if self.marks_clusters { taints::foreseen(cluster, now) } else { Cow::Borrowed(cluster) }
+        if self.keeps_clusters { taints::foreseen(cluster, now) } else { Cow::Borrowed(cluster) }
     }
 
     /// The placement that a decision belongs to.
@@ -201,6 +219,7 @@ impl Tracks<ManagedCluster> for Fleet {
 
     fn changed(&mut self, change: &Change<ManagedCluster>) {
         self.mark_belongings(change);
+        self.mark_addons(change);
         let cluster = ClusterName::from(&*change.key.name);
         let mut touched = Vec::new();
         for (set, members) in &mut self.members {
@@ -282,6 +301,7 @@ impl Tracks<Placement> for Fleet {
     }
 
     fn changed(&mut self, change: &Change<Placement>) {
+        self.mark_followers_of(change);
         match &change.new {
             None => {
                 self.judging.remove(&change.key);
@@ -314,6 +334,7 @@ impl Tracks<PlacementDecision> for Fleet {
                 self.count_selection(&selection.cluster_name, &placement, selected);
             }
             self.mark_placement(&placement, Judging::stored_changed);
+            self.mark_followers(&placement);
         }
     }
 }

@@ -4,6 +4,7 @@
 //! controller decides on its keys with the fleet in view and writes what differs. Of several hubs one leads and writes; the
 //! others keep their fleet warm.
 
+mod addon;
 mod cluster;
 mod cluster_set;
 mod controllers;
@@ -14,7 +15,7 @@ mod placement;
 use std::{collections::BTreeSet, fmt::Debug, io, net::SocketAddr};
 
 use drover_api::{
-    addon::ManagedClusterAddOn,
+    addon::{ClusterManagementAddOn, ManagedClusterAddOn},
     cluster::{
         AddOnPlacementScore, ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding, Placement, PlacementDecision,
     },
@@ -142,7 +143,7 @@ impl Hub {
         let freshness = Freshness::default();
         let queues = Queues::new(&clock);
         let mut fleet = Fleet::new(queues.clone(), clock.clone());
-        fleet.marks_clusters = options.controllers.runs(Area::Cluster);
+        fleet.keeps_clusters = options.controllers.runs(Area::Cluster);
         let fleet = Shared::new(fleet);
         let mut foundation = Stage::new();
         let leadership = elect(&client, options, &clock, &metrics, &mut foundation)?;
@@ -234,22 +235,26 @@ impl Watches<'_> {
         self.all::<Placement>();
         self.all::<PlacementDecision>();
         self.all::<AddOnPlacementScore>();
+        if controllers.runs(Area::Cluster) || controllers.runs(Area::AddOn) {
+            self.all::<Namespace>();
+            self.all::<ManagedClusterAddOn>();
+        }
         if controllers.runs(Area::Cluster) {
             self.belongings();
+        }
+        if controllers.runs(Area::AddOn) {
+            self.all::<ClusterManagementAddOn>();
         }
     }
 
     /// What belongs to clusters.
     fn belongings(&mut self) {
-        self.all::<Namespace>();
         self.run::<ClusterRole>(self.informer(watcher::Config::default()).only(is_for_agents));
         self.run::<ClusterRoleBinding>(self.informer(watcher::Config::default()).only(is_for_agents));
         self.run::<RoleBinding>(self.informer(watcher::Config::default()).only(is_for_agents));
         self.some::<Lease>(leases());
         let requests = self.informer(requests()).trimmed(trim_request);
         self.run::<CertificateSigningRequest>(requests);
-        let addons = self.informer(watcher::Config::default()).trimmed(trim_remains);
-        self.run::<PartialObjectMeta<ManagedClusterAddOn>>(addons);
         let works = self.informer(watcher::Config::default()).trimmed(trim_remains);
         self.run::<PartialObjectMeta<ManifestWork>>(works);
     }
@@ -314,6 +319,9 @@ fn run_controllers(options: &Options, queues: Queues, client: &Client, tools: &T
     } else {
         queues.placements.close();
     }
+    queues.installs.close();
+    queues.rollouts.close();
+    queues.addons.close();
 }
 
 async fn serve(

@@ -6,7 +6,6 @@ use std::{
 };
 
 use drover_api::{
-    addon::ManagedClusterAddOn,
     cluster::ManagedCluster,
     names::{CLEANUP_PRIORITY_ANNOTATION, CLUSTER_AVAILABLE, CLUSTER_LEASE, CLUSTER_NAME_LABEL},
     reference::ClusterName,
@@ -54,7 +53,6 @@ pub(crate) struct Belongings {
     reports: BTreeMap<ClusterName, Timestamp>,
     /// Whether renewals of leases are seen, and until when they may have been missed.
     sight: EyeSight,
-    pub(super) addons: Store<PartialObjectMeta<ManagedClusterAddOn>>,
     pub(super) works: Store<PartialObjectMeta<ManifestWork>>,
     pub(super) requests: Store<CertificateSigningRequest>,
     /// The requests for each cluster, until they are decided on.
@@ -83,7 +81,7 @@ impl EyeSight {
 
 impl Belongings {
     /// The namespace of a cluster's name.
-    pub(super) fn namespace(&self, cluster: &ClusterName) -> Option<&Namespace> {
+    pub(crate) fn namespace(&self, cluster: &ClusterName) -> Option<&Namespace> {
         self.namespaces.get(&ObjectKey::cluster_wide(cluster.as_str())).map(|namespace| &**namespace)
     }
 
@@ -150,8 +148,8 @@ pub(crate) fn is_for_agents<K: Resource>(object: &K) -> bool {
     object.meta().name.as_deref().is_some_and(access::is_for_agents)
 }
 
-/// Keeps of an add-on's or a work's metadata what its removal depends on.
-pub(crate) fn trim_remains<K: Resource>(object: &mut PartialObjectMeta<K>) {
+/// Keeps of a work's metadata what its removal depends on.
+pub(crate) fn trim_remains(object: &mut PartialObjectMeta<ManifestWork>) {
     let ObjectMeta { name, namespace, uid, resource_version, deletion_timestamp, finalizers, annotations, .. } =
         std::mem::take(&mut object.metadata);
     let mut annotations = annotations.unwrap_or_default();
@@ -198,7 +196,7 @@ impl Fleet {
     }
 
     /// Marks the cluster of a namespace if somebody waits for what is in it to go.
-    fn mark_leaving(&self, namespace: &str) {
+    pub(crate) fn mark_leaving(&self, namespace: &str) {
         let key = ObjectKey::cluster_wide(namespace);
         let is_going = |metadata: &ObjectMeta| metadata.deletion_timestamp.is_some();
         let cluster = self.clusters.get(&key).is_some_and(|cluster| is_going(&cluster.metadata));
@@ -255,6 +253,7 @@ impl Tracks<Namespace> for Fleet {
     fn changed(&mut self, change: &Change<Namespace>) {
         if self.clusters.has(&change.key) {
             self.queues.clusters.mark(change.key.clone());
+            self.mark_installs_on(&change.key.name);
         }
     }
 }
@@ -310,16 +309,6 @@ impl Tracks<Lease> for Fleet {
 
     fn sees(&mut self, sees: bool) {
         self.belongings.sight = if sees { EyeSight::Since(self.clock.now()) } else { EyeSight::Blind };
-    }
-}
-
-impl Tracks<PartialObjectMeta<ManagedClusterAddOn>> for Fleet {
-    fn store(&mut self) -> &mut Store<PartialObjectMeta<ManagedClusterAddOn>> {
-        &mut self.belongings.addons
-    }
-
-    fn changed(&mut self, change: &Change<PartialObjectMeta<ManagedClusterAddOn>>) {
-        self.mark_leaving(&change.key.namespace);
     }
 }
 

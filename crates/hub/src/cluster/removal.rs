@@ -1,6 +1,10 @@
 //! How a cluster is seen out: its add-ons, its works, its agent's access, and then the cluster.
 
-use drover_api::{cluster::ManagedCluster, reference::ClusterName};
+use drover_api::{
+    addon::{ManagedClusterAddOn, ManagedClusterAddOnSpec},
+    cluster::ManagedCluster,
+    reference::ClusterName,
+};
 use drover_engine::cluster::{
     acceptance::{self, Acceptance},
     access::Part,
@@ -22,7 +26,8 @@ use crate::fleet::Fleet;
 /// What has to be written for a cluster that is being deleted.
 pub(super) fn plan(fleet: &Fleet, name: &ClusterName, cluster: &ManagedCluster, now: Timestamp) -> Plan<Fleet> {
     let Some(released) = released(cluster) else { return Plan::default() };
-    let remains = remains_of(fleet, name);
+    let unreadable = unreadable_addons(fleet, name);
+    let remains = remains_of(fleet, name, &unreadable);
     let writes: Vec<_> = match removal::next(cluster, &remains) {
         Step::Remove { what, turn } => {
             let removals = turn.iter().filter_map(|removal| write(fleet, name, what, removal));
@@ -46,11 +51,24 @@ fn adjust_access(fleet: &Fleet, name: &ClusterName, cluster: &ManagedCluster) ->
     }
 }
 
-fn remains_of<'a>(fleet: &'a Fleet, name: &'a ClusterName) -> Remains<'a> {
-    let addons = fleet.belongings.addons.in_namespace(name.as_str());
+/// The add-ons of a cluster of which nothing is known but that they are there.
+fn unreadable_addons(fleet: &Fleet, name: &ClusterName) -> Vec<ManagedClusterAddOn> {
+    let unknown = fleet.addons.mcas.unknown().filter(|key| &*key.namespace == name.as_str());
+    unknown.map(stand_in).collect()
+}
+
+/// Something that can be deleted instead of an add-on that can not be read.
+fn stand_in(key: &ObjectKey) -> ManagedClusterAddOn {
+    let mut addon = ManagedClusterAddOn::new(&key.name, ManagedClusterAddOnSpec::default());
+    addon.metadata.namespace = Some(key.namespace.to_string());
+    addon
+}
+
+fn remains_of<'a>(fleet: &'a Fleet, name: &'a ClusterName, unreadable: &'a [ManagedClusterAddOn]) -> Remains<'a> {
+    let addons = fleet.addons.mcas.in_namespace(name.as_str()).map(|(_, addon)| &**addon);
     let works = fleet.belongings.works.in_namespace(name.as_str());
     Remains {
-        addons: addons.map(|(_, addon)| &addon.metadata).collect(),
+        addons: addons.chain(unreadable).map(|addon| &addon.metadata).collect(),
         works: works.map(|(_, work)| &work.metadata).collect(),
     }
 }
@@ -59,7 +77,10 @@ fn write(fleet: &Fleet, name: &ClusterName, what: Remnant, removal: &Removal<'_>
     let (Removal::Delete(object) | Removal::Release(object) | Removal::Await(object)) = removal;
     let key = ObjectKey::namespaced(name.as_str(), object.name.as_deref().unwrap_or_default());
     match what {
-        Remnant::AddOns => remove(&**fleet.belongings.addons.get(&key)?, removal),
+        Remnant::AddOns => match fleet.addons.mcas.get(&key) {
+            Some(addon) => remove(&**addon, removal),
+            None => remove(&stand_in(&key), removal),
+        },
         Remnant::Works => remove(&**fleet.belongings.works.get(&key)?, removal),
     }
 }
@@ -88,4 +109,30 @@ pub(super) fn end_access(fleet: &Fleet, name: &ClusterName) -> Vec<Write<Fleet>>
     writes.extend(belongings.role_binding(name).map(Write::delete));
     writes.extend(belongings.role(name).map(Write::delete));
     writes
+}
+
+#[cfg(test)]
+mod tests {
+    use drover_api::names::CLUSTER_FINALIZER;
+    use drover_runtime::clock::ManualClock;
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+    use super::*;
+    use crate::fleet::Queues;
+
+    #[test]
+    fn an_add_on_that_can_not_be_read_is_removed_all_the_same() {
+        let now = Timestamp::UNIX_EPOCH;
+        let clock = ManualClock::at(now).clock();
+        let mut fleet = Fleet::new(Queues::new(&clock), clock);
+        fleet.addons.mcas.keep(&ObjectKey::namespaced("one", "odd"));
+        fleet.addons.mcas.keep(&ObjectKey::namespaced("two", "other"));
+        let mut cluster = ManagedCluster::default();
+        cluster.metadata.name = Some("one".to_owned());
+        cluster.metadata.deletion_timestamp = Some(Time(now));
+        cluster.finalizers_mut().push(CLUSTER_FINALIZER.to_owned());
+        let plan = plan(&fleet, &ClusterName::from("one"), &cluster, now);
+        let writes: Vec<_> = plan.writes.iter().map(|write| format!("{write:?}")).collect();
+        assert_eq!(writes, ["Delete ManagedClusterAddOn one/odd", "Patch ManagedCluster one"]);
+    }
 }

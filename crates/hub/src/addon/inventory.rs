@@ -1,0 +1,266 @@
+//! The add-ons that there are, the clusters that they are on, and whom a change of them concerns.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use drover_api::{
+    addon::{ClusterManagementAddOn, InstallStrategyType, ManagedClusterAddOn, PlacementStrategy},
+    cluster::{ManagedCluster, Placement},
+    reference::{ClusterName, PlacementRef},
+};
+use drover_engine::addon::{
+    inheritance::{is_managed, passes_on_the_same, strategy},
+    install::{Choice, answers_the_same},
+};
+use drover_runtime::{
+    fleet::Tracks,
+    store::{Change, ObjectKey, Store},
+};
+use kube::{Resource, ResourceExt};
+
+use crate::fleet::{Fleet, remove_from};
+
+/// The add-ons that there are, and the clusters that they are on.
+#[derive(Default)]
+pub(crate) struct Inventory {
+    pub(crate) cmas: Store<ClusterManagementAddOn>,
+    pub(crate) mcas: Store<ManagedClusterAddOn>,
+    /// Where each add-on is, by its name.
+    on_clusters: BTreeMap<Arc<str>, BTreeSet<ObjectKey>>,
+    /// How the clusters of each add-on are chosen.
+    choices: BTreeMap<ObjectKey, Choice>,
+    /// The add-ons that list a placement, or wait for its clusters.
+    followers: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
+}
+
+/// The key of a placement that an add-on names.
+pub(crate) fn placement_key(placement: &PlacementRef) -> ObjectKey {
+    ObjectKey::namespaced(&placement.namespace, &placement.name)
+}
+
+impl Inventory {
+    /// Where an add-on is.
+    pub(crate) fn on_clusters(&self, addon: &str) -> impl Iterator<Item = &ObjectKey> {
+        self.on_clusters.get(addon).into_iter().flatten()
+    }
+
+    /// Takes note of an add-on's strategy as it is now.
+    fn relist(&mut self, change: &Change<ClusterManagementAddOn>) {
+        for placement in change.old.iter().flat_map(|addon| placements_of(addon)) {
+            remove_from(&mut self.followers, &placement, &change.key);
+        }
+        self.choices.remove(&change.key);
+        let Some(addon) = &change.new else { return };
+        for placement in placements_of(addon) {
+            self.followers.entry(placement).or_default().insert(change.key.clone());
+        }
+        self.choices.insert(change.key.clone(), Choice::of(addon));
+    }
+
+    /// Takes note of where an add-on is now.
+    fn find(&mut self, change: &Change<ManagedClusterAddOn>) {
+        let name = &change.key.name;
+        if change.new.is_some() {
+            self.on_clusters.entry(Arc::clone(name)).or_default().insert(change.key.clone());
+        } else {
+            remove_from(&mut self.on_clusters, name, &change.key);
+        }
+    }
+
+    /// The add-ons that choose clusters by labels.
+    fn by_labels(&self) -> impl Iterator<Item = (&ObjectKey, &Choice)> {
+        self.choices.iter().filter(|(_, choice)| matches!(choice, Choice::ByLabels(_)))
+    }
+}
+
+/// The entries of an add-on's list, if it is installed by placements.
+fn listed(addon: &ClusterManagementAddOn) -> &[PlacementStrategy] {
+    let strategy = addon.spec.install_strategy.as_ref();
+    let strategy = strategy.filter(|strategy| strategy.kind == InstallStrategyType::Placements);
+    strategy.map_or(&[], |strategy| &strategy.placements)
+}
+
+/// The placements that an add-on lists, and those whose clusters it waits for.
+fn placements_of(addon: &ClusterManagementAddOn) -> BTreeSet<ObjectKey> {
+    let canaries = |entry: &PlacementStrategy| {
+        let gated = entry.rollout_strategy.as_ref()?.rolling_update_with_canary.as_ref()?;
+        Some(placement_key(&gated.placement))
+    };
+    let listed = listed(addon);
+    listed.iter().map(|entry| placement_key(&entry.placement)).chain(listed.iter().filter_map(canaries)).collect()
+}
+
+/// Whether an object was there and still is, and `is_same` says that nothing has changed.
+fn stays<K>(change: &Change<K>, is_same: impl FnOnce(&K, &K) -> bool) -> bool {
+    matches!((&change.old, &change.new), (Some(old), Some(new)) if is_same(old, new))
+}
+
+/// Whether a placement says the same of its decision.
+fn decides_the_same(one: &Placement, other: &Placement) -> bool {
+    let decided = |placement: &Placement| placement.status.as_ref().map(|status| status.number_of_selected_clusters);
+    let groups = |placement: &Placement| placement.status.clone().map(|status| status.decision_groups);
+    let going = |placement: &Placement| placement.metadata.deletion_timestamp.is_some();
+    decided(one) == decided(other) && groups(one) == groups(other) && going(one) == going(other)
+}
+
+/// Whether an add-on is meant in the same way.
+fn asks_the_same(one: &ClusterManagementAddOn, other: &ClusterManagementAddOn) -> bool {
+    one.spec == other.spec && one.meta().annotations == other.meta().annotations && is_same_object(one, other)
+}
+
+/// Whether an add-on has the same for those on clusters.
+fn owns_the_same(one: &ClusterManagementAddOn, other: &ClusterManagementAddOn) -> bool {
+    strategy(one) == strategy(other) && is_managed(one) == is_managed(other) && is_same_object(one, other)
+}
+
+/// Whether these are states of one object, which is on its way out in both or in none.
+fn is_same_object<K: Resource>(one: &K, other: &K) -> bool {
+    let (one, other) = (one.meta(), other.meta());
+    one.uid == other.uid && one.deletion_timestamp.is_some() == other.deletion_timestamp.is_some()
+}
+
+/// Whether a cluster may have add-ons as before.
+fn takes_part_the_same(one: &ManagedCluster, other: &ManagedCluster) -> bool {
+    one.spec.hub_accepts_client == other.spec.hub_accepts_client && is_same_object(one, other)
+}
+
+impl Fleet {
+    /// Whether one of the placements that an add-on lists, or its labels, choose a cluster.
+    fn chooses(&self, addon: &ObjectKey, cluster: &str) -> bool {
+        let selected_by = self.selections.get(cluster);
+        let is_selected =
+            |entry: &PlacementStrategy| selected_by.is_some_and(|by| by.contains_key(&placement_key(&entry.placement)));
+        let is_listed = self.addons.cmas.get(addon).is_some_and(|addon| listed(addon).iter().any(is_selected));
+        let (cluster, choice) = (self.cluster(&ClusterName::from(cluster)), self.addons.choices.get(addon));
+        is_listed || cluster.zip(choice).is_some_and(|(cluster, choice)| choice.takes(cluster))
+    }
+
+    /// Marks the add-ons that list a placement, or wait for its clusters.
+    pub(crate) fn mark_followers(&self, placement: &ObjectKey) {
+        for addon in self.addons.followers.get(placement).into_iter().flatten() {
+            self.queues.installs.mark(addon.clone());
+            self.queues.rollouts.mark(addon.clone());
+        }
+    }
+
+    /// Marks whoever goes by what a placement says of its decision.
+    pub(crate) fn mark_followers_of(&self, change: &Change<Placement>) {
+        if !stays(change, decides_the_same) {
+            self.mark_followers(&change.key);
+        }
+    }
+
+    /// Marks the add-ons that may come to a cluster, or leave it.
+    pub(crate) fn mark_installs_on(&self, cluster: &str) {
+        for (addon, _) in self.addons.mcas.in_namespace(cluster) {
+            self.queues.installs.mark(ObjectKey::cluster_wide(&addon.name));
+        }
+        let selected_by = self.selections.get(cluster).into_iter().flat_map(BTreeMap::keys);
+        for addon in selected_by.filter_map(|placement| self.addons.followers.get(placement)).flatten() {
+            self.queues.installs.mark(addon.clone());
+        }
+        if let Some(cluster) = self.cluster(&ClusterName::from(cluster)) {
+            for (addon, _) in self.addons.by_labels().filter(|(_, choice)| choice.takes(cluster)) {
+                self.queues.installs.mark(addon.clone());
+            }
+        }
+    }
+
+    /// Marks the add-ons that a cluster's change concerns.
+    pub(crate) fn mark_addons(&self, change: &Change<ManagedCluster>) {
+        let name = &*change.key.name;
+        if !stays(change, passes_on_the_same) {
+            for (addon, _) in self.addons.mcas.in_namespace(name) {
+                self.queues.addons.mark(addon.clone());
+            }
+        }
+        if !stays(change, takes_part_the_same) {
+            self.mark_installs_on(name);
+            self.mark_rollouts_on(name);
+        } else if !stays(change, answers_the_same) {
+            self.mark_unchosen(name);
+            self.mark_rollouts_on(name);
+        }
+        for (addon, choice) in self.addons.by_labels() {
+            let takes = |cluster: &Option<Arc<ManagedCluster>>| cluster.as_ref().is_some_and(|it| choice.takes(it));
+            if takes(&change.old) != takes(&change.new) {
+                self.queues.installs.mark(addon.clone());
+            }
+        }
+    }
+
+    /// Marks the add-ons that are on a cluster although nothing chooses it: they may wait for it to answer.
+    fn mark_unchosen(&self, cluster: &str) {
+        let there = self.addons.mcas.in_namespace(cluster).map(|(key, _)| ObjectKey::cluster_wide(&key.name));
+        for addon in there.filter(|addon| !self.chooses(addon, cluster)) {
+            self.queues.installs.mark(addon);
+        }
+    }
+
+    /// Marks an add-on on a cluster, if it is there.
+    fn mark_addon(&self, change: &Change<ManagedClusterAddOn>) {
+        if change.new.is_some() {
+            self.queues.addons.mark(change.key.clone());
+        } else {
+            self.queues.addons.forget(&change.key);
+        }
+    }
+
+    fn mark_rollouts_on(&self, cluster: &str) {
+        for (addon, _) in self.addons.mcas.in_namespace(cluster) {
+            self.queues.rollouts.mark(ObjectKey::cluster_wide(&addon.name));
+        }
+    }
+
+    /// Whether a cluster is there and on its way out.
+    fn is_leaving(&self, cluster: &str) -> bool {
+        let cluster = self.cluster(&ClusterName::from(cluster));
+        cluster.is_some_and(|cluster| cluster.meta().deletion_timestamp.is_some())
+    }
+}
+
+impl Tracks<ClusterManagementAddOn> for Fleet {
+    fn store(&mut self) -> &mut Store<ClusterManagementAddOn> {
+        &mut self.addons.cmas
+    }
+
+    fn changed(&mut self, change: &Change<ClusterManagementAddOn>) {
+        if !stays(change, asks_the_same) {
+            self.addons.relist(change);
+            self.queues.installs.mark(change.key.clone());
+        }
+        self.queues.rollouts.mark(change.key.clone());
+        if !stays(change, owns_the_same) {
+            for on_cluster in self.addons.on_clusters(&change.key.name) {
+                self.queues.addons.mark(on_cluster.clone());
+            }
+        }
+    }
+}
+
+impl Tracks<ManagedClusterAddOn> for Fleet {
+    fn store(&mut self) -> &mut Store<ManagedClusterAddOn> {
+        &mut self.addons.mcas
+    }
+
+    fn changed(&mut self, change: &Change<ManagedClusterAddOn>) {
+        self.mark_leaving(&change.key.namespace);
+        self.addons.find(change);
+        self.mark_addon(change);
+        let addon = ObjectKey::cluster_wide(&change.key.name);
+        // What an add-on says of itself changes nothing about where it is.
+        if !stays(change, |old, new| old.annotations() == new.annotations() && is_same_object(old, new)) {
+            self.queues.installs.mark(addon.clone());
+        }
+        self.queues.rollouts.mark(addon);
+        // The next may have its turn.
+        if change.new.is_none() && self.is_leaving(&change.key.namespace) {
+            self.mark_installs_on(&change.key.namespace);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
