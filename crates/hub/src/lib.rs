@@ -50,6 +50,7 @@ use tracing::info;
 
 pub use crate::controllers::{Area, Controllers, NotControllers};
 use crate::{
+    addon::Installs,
     cluster::{Clusters, SigningRequests, is_for_agents, leases, requests, trim_remains, trim_request},
     cluster_set::{ClusterSets, SetBindings},
     debug::Debugger,
@@ -77,6 +78,9 @@ pub struct Options {
     /// Where it is told why placements select what they select; without it, it is not. It is plain HTTP, and whoever asks sends a
     /// token: this is for a loopback address.
     pub debug_listen: Option<SocketAddr>,
+    /// Whether it takes over the add-ons that somebody else has made where they should be: it removes them when they are
+    /// no longer wanted there.
+    pub adopt_existing: bool,
 }
 
 /// Why a hub could not be run.
@@ -319,9 +323,15 @@ fn run_controllers(options: &Options, queues: Queues, client: &Client, tools: &T
     } else {
         queues.placements.close();
     }
-    queues.installs.close();
-    queues.rollouts.close();
+    if options.controllers.runs(Area::AddOn) {
+        let installs = Installs::new(options.adopt_existing, tools.metrics.clone());
+        run(installs, queues.installs, client, tools, stage);
+    } else {
+        queues.installs.close();
+    }
     queues.addons.close();
+    // Nobody gives clusters anything yet.
+    queues.rollouts.close();
 }
 
 async fn serve(

@@ -62,6 +62,11 @@ pub(crate) struct HubCommand {
     /// with `kubectl port-forward`.
     #[arg(long, value_name = "ADDRESS")]
     debug_listen: Option<SocketAddr>,
+    /// Take over the add-ons that another manager has installed: those that are, as the hub starts, on a cluster that their
+    /// strategy chooses count as installed by this hub, which removes them when they are no longer wanted there. Without it
+    /// the hub removes nothing that it has not made. Once is enough.
+    #[arg(long)]
+    adopt_existing: bool,
 }
 
 impl HubCommand {
@@ -85,6 +90,7 @@ impl HubCommand {
             controllers: self.controllers.clone(),
             bootstrap_groups: self.bootstrap_groups.iter().filter(|group| !group.is_empty()).cloned().collect(),
             debug_listen: self.debug_listen,
+            adopt_existing: self.adopt_existing,
         };
         if options.identity.is_some() {
             check_namespace(&client, &options.namespace).await?;

@@ -57,6 +57,7 @@ pub(crate) fn options() -> Options {
         identity: None,
         health_listen: None,
         debug_listen: None,
+        adopt_existing: false,
         controllers: Controllers::default(),
         bootstrap_groups: BTreeSet::from(["system:bootstrappers:managedcluster".to_owned()]),
     }

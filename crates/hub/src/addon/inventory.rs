@@ -46,6 +46,11 @@ impl Inventory {
         self.on_clusters.get(addon).into_iter().flatten()
     }
 
+    /// How the clusters of an add-on are chosen, if it can be read.
+    pub(crate) fn choice(&self, addon: &ObjectKey) -> Option<&Choice> {
+        self.choices.get(addon)
+    }
+
     /// Takes note of an add-on's strategy as it is now.
     fn relist(&mut self, change: &Change<ClusterManagementAddOn>) {
         for placement in change.old.iter().flat_map(|addon| placements_of(addon)) {
@@ -133,7 +138,7 @@ impl Fleet {
         let is_selected =
             |entry: &PlacementStrategy| selected_by.is_some_and(|by| by.contains_key(&placement_key(&entry.placement)));
         let is_listed = self.addons.cmas.get(addon).is_some_and(|addon| listed(addon).iter().any(is_selected));
-        let (cluster, choice) = (self.cluster(&ClusterName::from(cluster)), self.addons.choices.get(addon));
+        let (cluster, choice) = (self.cluster(&ClusterName::from(cluster)), self.addons.choice(addon));
         is_listed || cluster.zip(choice).is_some_and(|(cluster, choice)| choice.takes(cluster))
     }
 

@@ -1,0 +1,144 @@
+//! A fleet for tests of the controllers of add-ons.
+
+use drover_api::{
+    addon::{ClusterManagementAddOn, ManagedClusterAddOn},
+    cluster::{ManagedCluster, Placement, PlacementDecision},
+};
+use drover_runtime::{
+    clock::ManualClock,
+    controller::{Plan, Reconciler},
+    fleet::Tracks,
+    queue::{Done, Queue},
+    store::ObjectKey,
+};
+use futures_util::FutureExt;
+use k8s_openapi::{api::core::v1::Namespace, jiff::Timestamp};
+use kube::{Resource, api::ObjectMeta};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::fleet::{Fleet, Queues};
+
+/// A fleet, to which a test tells what happens.
+pub(super) struct Scene {
+    pub(super) fleet: Fleet,
+    version: u64,
+}
+
+/// Takes all that is marked.
+pub(super) fn drain(queue: &Queue<ObjectKey>) -> Vec<String> {
+    let mut keys = Vec::new();
+    while queue.depth() > 0 {
+        let key = queue.take().now_or_never().expect("there is one");
+        queue.done(&key, Done::Well(None));
+        keys.push(key.to_string());
+    }
+    keys.sort_unstable();
+    keys
+}
+
+pub(super) fn noon() -> Timestamp {
+    Timestamp::from_second(1_800_000_000).expect("a time")
+}
+
+/// The namespace of all placements here.
+const PLACING: &str = "default";
+
+/// A placement, as add-ons name it.
+pub(super) fn named(placement: &str) -> Value {
+    json!({ "namespace": PLACING, "name": placement })
+}
+
+impl Scene {
+    /// A fleet of nothing.
+    pub(super) fn new() -> Self {
+        let clock = ManualClock::at(noon()).clock();
+        Self { fleet: Fleet::new(Queues::new(&clock), clock), version: 0 }
+    }
+
+    /// Makes an object be so.
+    pub(super) fn set<K>(&mut self, namespace: Option<&str>, name: &str, mut object: Value)
+    where
+        K: Resource<DynamicType = ()> + DeserializeOwned,
+        Fleet: Tracks<K>,
+    {
+        self.version += 1;
+        let version = self.version.to_string();
+        let identity = json!({ "namespace": namespace, "name": name, "uid": name, "resourceVersion": version });
+        let metadata = object["metadata"].as_object().cloned().unwrap_or_default();
+        object["metadata"] = identity.as_object().cloned().into_iter().flatten().chain(metadata).collect();
+        object["apiVersion"] = json!(K::api_version(&()));
+        object["kind"] = json!(K::kind(&()));
+        let object: K = serde_json::from_value(object).expect("an object");
+        let change = Tracks::<K>::store(&mut self.fleet).apply(object).expect("something changes");
+        self.fleet.changed(&change);
+    }
+
+    /// Makes an object be gone.
+    pub(super) fn gone<K>(&mut self, namespace: Option<&str>, name: &str)
+    where
+        K: Resource<DynamicType = ()>,
+        Fleet: Tracks<K>,
+    {
+        self.version += 1;
+        let last = ObjectMeta {
+            name: Some(name.to_owned()),
+            namespace: namespace.map(str::to_owned),
+            resource_version: Some(self.version.to_string()),
+            ..ObjectMeta::default()
+        };
+        let change = Tracks::<K>::store(&mut self.fleet).delete(&last).expect("something goes");
+        self.fleet.changed(&change);
+    }
+
+    pub(super) fn addon(&mut self, name: &str, strategy: &Value) {
+        self.set::<ClusterManagementAddOn>(None, name, json!({ "spec": { "installStrategy": strategy } }));
+    }
+
+    /// A cluster that is accepted.
+    pub(super) fn cluster(&mut self, name: &str, metadata: &Value) {
+        self.set::<ManagedCluster>(None, name, json!({ "metadata": metadata, "spec": { "hubAcceptsClient": true } }));
+    }
+
+    pub(super) fn available(&mut self, name: &str, status: &str) {
+        let condition = json!({ "type": "ManagedClusterConditionAvailable", "status": status, "reason": "", "message": "",
+            "lastTransitionTime": "2026-01-01T00:00:00Z" });
+        let spec = json!({ "hubAcceptsClient": true });
+        self.set::<ManagedCluster>(None, name, json!({ "spec": spec, "status": { "conditions": [condition] } }));
+    }
+
+    pub(super) fn namespace(&mut self, name: &str, metadata: &Value) {
+        self.set::<Namespace>(None, name, json!({ "metadata": metadata }));
+    }
+
+    /// A placement that says that it has selected so many clusters.
+    pub(super) fn placement(&mut self, name: &str, count: usize) {
+        let status = json!({ "numberOfSelectedClusters": count });
+        self.set::<Placement>(Some(PLACING), name, json!({ "spec": {}, "status": status }));
+    }
+
+    /// The decision of a placement, in one slice.
+    pub(super) fn decide<S: AsRef<str>>(&mut self, placement: &str, clusters: &[S]) {
+        let labels = json!({ "cluster.open-cluster-management.io/placement": placement });
+        let decision = |name: &S| json!({ "clusterName": name.as_ref(), "reason": "" });
+        let decisions: Vec<_> = clusters.iter().map(decision).collect();
+        let object = json!({ "metadata": { "labels": labels }, "status": { "decisions": decisions } });
+        self.set::<PlacementDecision>(Some(PLACING), &format!("{placement}-1"), object);
+    }
+
+    pub(super) fn on_cluster(&mut self, cluster: &str, addon: &str, rest: &Value) {
+        let mut object = json!({ "spec": {} });
+        object.as_object_mut().expect("an object").extend(rest.as_object().cloned().unwrap_or_default());
+        self.set::<ManagedClusterAddOn>(Some(cluster), addon, object);
+    }
+
+    /// What a controller would do about a key, at noon.
+    pub(super) fn plan<R: Reconciler<Fleet, Key = ObjectKey>>(&self, controller: &R, key: &ObjectKey) -> Plan<Fleet> {
+        controller.plan(&self.fleet, key, noon())
+    }
+}
+
+/// The writes of a plan, in words.
+pub(super) fn words(plan: &Plan<Fleet>) -> Vec<String> {
+    plan.writes.iter().chain(&plan.together).map(|write| format!("{write:?}")).collect()
+}
