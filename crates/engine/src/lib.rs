@@ -9,5 +9,6 @@ pub mod cluster;
 pub mod cluster_set;
 pub mod condition;
 pub mod explain;
+pub mod hash;
 pub mod placement;
 mod words;
