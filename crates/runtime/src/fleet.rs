@@ -14,6 +14,13 @@ pub trait Tracks<K>: Send + Sync + 'static {
     /// The objects of the kind.
     fn store(&mut self) -> &mut Store<K>;
 
+    /// Takes from an object what the fleet has no use for, before it is kept.
+    fn trim(_object: &mut K)
+    where
+        Self: Sized,
+    {
+    }
+
     /// Takes note of a change that is in the store already: brings what is derived from it up to date, and marks the
     /// keys that depend on it.
     fn changed(&mut self, change: &Change<K>);
@@ -40,11 +47,17 @@ impl<F> Shared<F> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Changes the fleet in a way that no kind's store tells of.
+    pub fn update<T>(&self, change: impl FnOnce(&mut F) -> T) -> T {
+        change(&mut self.0.write().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// Takes note of an object as it is now.
-    pub fn apply<K: Resource>(&self, object: K)
+    pub fn apply<K: Resource>(&self, mut object: K)
     where
         F: Tracks<K>,
     {
+        F::trim(&mut object);
         self.change(|fleet| fleet.store().apply(object));
     }
 
@@ -93,17 +106,18 @@ impl<F> Shared<F> {
     where
         F: Tracks<K>,
     {
-        Tracks::<K>::sees(&mut *self.0.write().unwrap_or_else(PoisonError::into_inner), sees);
+        self.update(|fleet| Tracks::<K>::sees(fleet, sees));
     }
 
     fn change<K, C: IntoIterator<Item = Change<K>>>(&self, change: impl FnOnce(&mut F) -> C)
     where
         F: Tracks<K>,
     {
-        let mut fleet = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        for change in change(&mut fleet) {
-            fleet.changed(&change);
-        }
+        self.update(|fleet| {
+            for change in change(fleet) {
+                fleet.changed(&change);
+            }
+        });
     }
 }
 

@@ -1,12 +1,18 @@
 //! One watch for each kind, which keeps the fleet up to date.
+//!
+//! Most kinds are known beforehand, and nothing works without them. Others are known only when somebody mentions them: such a
+//! kind may be missing, or kept from us, and nobody waits for it then.
 
-use std::{borrow::Cow, fmt::Debug, sync::Arc};
+#[cfg(test)]
+mod tests;
 
-use futures_util::StreamExt;
+use std::{borrow::Cow, collections::BTreeMap, fmt::Debug, sync::Arc};
+
+use futures_util::{Stream, StreamExt};
 use kube::{
     Api, Client, Resource, ResourceExt,
     api::ObjectMeta,
-    core::DeserializeGuard,
+    core::{DeserializeGuard, NamespaceResourceScope},
     runtime::{WatchStreamExt, watcher},
 };
 use serde::{Deserialize, de::DeserializeOwned};
@@ -25,10 +31,10 @@ use crate::{
 #[derive(Clone, Debug)]
 pub struct Freshness {
     wanted: Arc<watch::Sender<u64>>,
-    reached: Arc<watch::Sender<Vec<Reached>>>,
+    reached: Arc<watch::Sender<BTreeMap<u64, Reached>>>,
 }
 
-/// How far one informer is.
+/// How far one member is.
 #[derive(Clone, Debug)]
 struct Reached {
     kind: String,
@@ -38,7 +44,7 @@ struct Reached {
 
 impl Default for Freshness {
     fn default() -> Self {
-        Self { wanted: Arc::new(watch::Sender::new(0)), reached: Arc::new(watch::Sender::new(Vec::new())) }
+        Self { wanted: Arc::new(watch::Sender::new(0)), reached: Arc::new(watch::Sender::new(BTreeMap::new())) }
     }
 }
 
@@ -54,41 +60,164 @@ impl Freshness {
         let wanted = *self.wanted.borrow();
         let mut reached = self.reached.subscribe();
         // The sender is ours, so the wait does not fail.
-        let _ = reached.wait_for(|reached| reached.iter().all(|informer| informer.list >= Some(wanted))).await;
+        let _ = reached.wait_for(|reached| reached.values().all(|member| member.list >= Some(wanted))).await;
     }
 
     /// The kinds that have not been listed yet.
     #[must_use]
     pub fn missing(&self) -> Vec<String> {
-        self.reached
-            .borrow()
-            .iter()
-            .filter(|informer| informer.list.is_none())
-            .map(|informer| informer.kind.clone())
-            .collect()
+        let reached = self.reached.borrow();
+        reached.values().filter(|member| member.list.is_none()).map(|member| member.kind.clone()).collect()
     }
 
-    /// Adds an informer, which from now on has to be waited for.
-    fn join(&self, kind: &str) -> usize {
-        let mut index = 0;
+    /// Adds a kind, which from now on has to be waited for, as long as there is what is returned.
+    #[must_use]
+    pub fn join(&self, kind: &str) -> Member {
+        let mut number = 0;
         self.reached.send_modify(|reached| {
-            index = reached.len();
-            reached.push(Reached { kind: kind.to_owned(), list: None });
+            number = reached.last_key_value().map_or(0, |(last, _)| last + 1);
+            reached.insert(number, Reached { kind: kind.to_owned(), list: None });
         });
-        index
+        Member { freshness: self.clone(), number }
+    }
+}
+
+/// A kind that has to be waited for until this is dropped.
+#[derive(Debug)]
+pub struct Member {
+    freshness: Freshness,
+    number: u64,
+}
+
+impl Member {
+    /// The number of the fresh list that is asked for, and will be.
+    #[must_use]
+    pub fn wanted(&self) -> watch::Receiver<u64> {
+        self.freshness.wanted.subscribe()
+    }
+
+    /// Takes note that everything there is of the kind is known as of that list, even if that is nothing.
+    pub fn reached(&self, list: u64) {
+        self.freshness.reached.send_modify(|reached| {
+            if let Some(member) = reached.get_mut(&self.number) {
+                member.list = member.list.max(Some(list));
+            }
+        });
+    }
+
+    fn has_reached(&self, list: u64) -> bool {
+        self.freshness.reached.borrow().get(&self.number).is_some_and(|member| member.list >= Some(list))
+    }
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        self.freshness.reached.send_modify(|reached| {
+            reached.remove(&self.number);
+        });
+    }
+}
+
+/// What an informer sees.
+#[derive(Debug)]
+pub enum Sighting<K> {
+    /// All objects are about to be listed.
+    ListBegins,
+    /// An object, as it is now.
+    Object(K),
+    /// An object that is there and can not be read.
+    Unreadable(ObjectKey),
+    /// An object that is gone, as it last was.
+    Gone(Box<ObjectMeta>),
+    /// All objects have been listed.
+    ListEnds,
+    /// The watch broke, and is begun again.
+    Broken,
+    /// There is nothing to be seen. Only whoever runs [until then](Informer::run_until_refused) is told so.
+    Refused(Refusal),
+}
+
+impl<K> Sighting<K> {
+    /// The same, of objects in another shape.
+    pub fn map<T>(self, shape: impl FnOnce(K) -> T) -> Sighting<T> {
+        match self {
+            Self::ListBegins => Sighting::ListBegins,
+            Self::Object(object) => Sighting::Object(shape(object)),
+            Self::Unreadable(key) => Sighting::Unreadable(key),
+            Self::Gone(last) => Sighting::Gone(last),
+            Self::ListEnds => Sighting::ListEnds,
+            Self::Broken => Sighting::Broken,
+            Self::Refused(refusal) => Sighting::Refused(refusal),
+        }
+    }
+}
+
+/// Why a kind can not be watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The server knows no such kind.
+    NoSuchKind,
+    /// We may not read it.
+    Forbidden,
+    /// The server says that it can not list it, whatever the cause.
+    Failing,
+}
+
+impl Refusal {
+    /// What an error of the server means for a kind.
+    #[must_use]
+    pub fn of(error: &kube::Error) -> Option<Self> {
+        // Who did not answer has not refused.
+        let kube::Error::Api(status) = error else { return None };
+        // By the code: the answer for a group that is not served is no status, and has no reason.
+        Some(match status.code {
+            404 => Self::NoSuchKind,
+            403 => Self::Forbidden,
+            _ => Self::Failing,
+        })
+    }
+}
+
+/// Somebody who is told what an informer sees.
+pub trait Observer<K>: Send + Sync {
+    /// Takes note of it.
+    fn observe(&self, sighting: Sighting<K>);
+}
+
+impl<K: Resource, F: Tracks<K>> Observer<K> for Shared<F> {
+    fn observe(&self, sighting: Sighting<K>) {
+        match sighting {
+            Sighting::ListBegins => self.begin_list::<K>(),
+            Sighting::Object(object) => self.apply(object),
+            Sighting::Unreadable(key) => self.keep::<K>(&key),
+            Sighting::Gone(last) => self.delete::<K>(&last),
+            Sighting::ListEnds => self.end_list::<K>(),
+            // Until now nothing was seen; nobody tells when the next attempt is through.
+            Sighting::Broken => self.sees::<K>(true),
+            Sighting::Refused(_) => {}
+        }
     }
 }
 
 /// Watches a kind. It has to be waited for from the moment that it is made, and works when it is [`run`](Self::run).
 #[derive(Debug)]
 pub struct Informer<K> {
+    kind: String,
     api: Api<Guarded<K>>,
     config: watcher::Config,
     trim: fn(&mut K),
     is_meant: fn(&K) -> bool,
-    freshness: Freshness,
-    index: usize,
+    member: Arc<Member>,
     metrics: Metrics,
+}
+
+/// Whether the watch of a kind ends when the server refuses it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Need {
+    /// It does not: nothing works without the kind.
+    Needed,
+    /// It does.
+    Optional,
 }
 
 impl<K> Informer<K>
@@ -98,16 +227,35 @@ where
     /// An informer on all objects of the kind that `config` selects.
     #[must_use]
     pub fn new(client: Client, config: watcher::Config, freshness: &Freshness, metrics: &Metrics) -> Self {
-        let index = freshness.join(&K::kind(&()));
-        // Who owns which field is of no interest here, and is half of what an object weighs.
-        let trim = |object: &mut K| object.managed_fields_mut().clear();
+        let member = freshness.join(&K::kind(&()));
+        Self { config, ..Self::of(client, &(), Arc::new(member), metrics) }
+    }
+
+    /// The informer, on the objects of one namespace.
+    #[must_use]
+    pub fn within(self, namespace: &str) -> Self
+    where
+        K: Resource<Scope = NamespaceResourceScope>,
+    {
+        Self { api: Api::namespaced(self.api.into_client(), namespace), ..self }
+    }
+}
+
+impl<K> Informer<K>
+where
+    K: Resource + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
+{
+    /// An informer on all objects of a kind that may be known only now. Who waits for it says `member`.
+    #[must_use]
+    pub fn of(client: Client, kind: &K::DynamicType, member: Arc<Member>, metrics: &Metrics) -> Self {
         Self {
-            api: Api::all(client),
-            config,
-            trim,
+            kind: K::kind(kind).into_owned(),
+            api: Api::all_with(client, kind),
+            config: watcher::Config::default(),
+            // Who owns which field is of no interest here, and is half of what an object weighs.
+            trim: |object| object.managed_fields_mut().clear(),
             is_meant: |_| true,
-            freshness: freshness.clone(),
-            index,
+            member,
             metrics: metrics.clone(),
         }
     }
@@ -124,52 +272,87 @@ where
         Self { trim, ..self }
     }
 
-    /// Keeps the fleet up to date for ever.
-    pub async fn run<F: Tracks<K>>(self, fleet: Shared<F>) {
-        let mut wanted = self.freshness.wanted.subscribe();
+    /// Keeps somebody up to date for ever.
+    pub async fn run(self, observer: impl Observer<K>) {
+        loop {
+            self.follow(&observer, Need::Needed).await;
+        }
+    }
+
+    /// Keeps somebody up to date until the server refuses to. The last that is seen is why. Nobody waits for the kind then.
+    pub async fn run_until_refused(&self, observer: &impl Observer<K>) -> Refusal {
+        self.follow(observer, Need::Optional).await
+    }
+
+    /// Watches, and lists anew whenever that is asked for.
+    async fn follow(&self, observer: &impl Observer<K>, need: Need) -> Refusal {
+        let mut wanted = self.member.wanted();
         loop {
             let list = *wanted.borrow_and_update();
             tokio::select! {
-                () = self.watch(&fleet, list) => {}
-                _ = wanted.changed() => debug!(kind = %K::kind(&()), "listing anew"),
+                refusal = self.watch(observer, list, need) => return refusal,
+                _ = wanted.changed() => debug!(kind = %self.kind, "listing anew"),
             }
         }
     }
 
-    async fn watch<F: Tracks<K>>(&self, fleet: &Shared<F>, list: u64) {
-        let mut events = watcher(self.api.clone(), self.config.clone()).default_backoff().boxed();
-        while let Some(event) = events.next().await {
+    async fn watch(&self, observer: &impl Observer<K>, list: u64, need: Need) -> Refusal {
+        let mut events = self.events();
+        loop {
+            let Some(event) = events.next().await else {
+                events = self.events();
+                continue;
+            };
             match event {
-                Ok(watcher::Event::Init) => fleet.begin_list::<K>(),
-                Ok(watcher::Event::InitApply(object) | watcher::Event::Apply(object)) => self.apply(fleet, object),
-                Ok(watcher::Event::Delete(object)) => fleet.delete::<K>(object.meta()),
+                Ok(watcher::Event::Init) => observer.observe(Sighting::ListBegins),
+                Ok(watcher::Event::InitApply(object) | watcher::Event::Apply(object)) => self.apply(observer, object),
+                Ok(watcher::Event::Delete(object)) => observer.observe(Sighting::Gone(Box::new(object.meta().clone()))),
                 Ok(watcher::Event::InitDone) => {
-                    fleet.end_list::<K>();
-                    self.freshness.reached.send_modify(|reached| reached[self.index].list = Some(list));
+                    observer.observe(Sighting::ListEnds);
+                    self.member.reached(list);
                 }
                 Err(error) => {
-                    // Until now nothing was seen; nobody tells when the next attempt is through.
-                    fleet.sees::<K>(true);
-                    self.metrics.watch_restarted(&K::kind(&()));
-                    warn!(kind = %K::kind(&()), %error, "the watch broke and is begun again");
+                    self.metrics.watch_restarted(&self.kind);
+                    if let Some(refusal) = self.refusal(&error, list).filter(|_| need == Need::Optional) {
+                        observer.observe(Sighting::Refused(refusal));
+                        self.member.reached(list);
+                        return refusal;
+                    }
+                    observer.observe(Sighting::Broken);
+                    warn!(kind = %self.kind, %error, "the watch broke and is begun again");
                 }
             }
         }
+    }
+
+    fn events(&self) -> impl Stream<Item = watcher::Result<watcher::Event<Guarded<K>>>> + Unpin + use<K> {
+        watcher(self.api.clone(), self.config.clone()).default_backoff().boxed()
+    }
+
+    /// Whether the server refuses the kind. What was listed once and fails now may well come back by itself.
+    fn refusal(&self, error: &watcher::Error, list: u64) -> Option<Refusal> {
+        let (watcher::Error::InitialListFailed(error)
+        | watcher::Error::WatchStartFailed(error)
+        | watcher::Error::WatchFailed(error)) = error
+        else {
+            return None;
+        };
+        Refusal::of(error).filter(|refusal| *refusal != Refusal::Failing || !self.member.has_reached(list))
     }
 
     /// Takes note of an object. One that can not be read stays as it was last known: that it changed into something
     /// unreadable does not mean that it is gone, and must not stop the watch of all the others.
-    fn apply<F: Tracks<K>>(&self, fleet: &Shared<F>, object: Guarded<K>) {
+    fn apply(&self, observer: &impl Observer<K>, object: Guarded<K>) {
         match object.0.0 {
             Ok(object) if !(self.is_meant)(&object) => {}
             Ok(mut object) => {
                 (self.trim)(&mut object);
-                fleet.apply(object);
+                observer.observe(Sighting::Object(object));
             }
             Err(unreadable) => {
                 let key = ObjectKey::of_meta(&unreadable.metadata);
-                warn!(kind = %K::kind(&()), object = %key, error = %unreadable.error, "an object can not be read, and is taken to be as it was");
-                fleet.keep::<K>(&key);
+                warn!(kind = %self.kind, object = %key, error = %unreadable.error, "an object can not be read, and is taken to be as it was");
+                observer.observe(Sighting::Unreadable(key));
             }
         }
     }
