@@ -14,6 +14,7 @@ pub mod mark;
 pub mod progress;
 pub mod published;
 pub mod registry;
+pub mod revision;
 pub mod rollout;
 pub mod set;
 pub mod status;
