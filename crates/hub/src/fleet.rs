@@ -20,13 +20,14 @@ use drover_engine::{
 use drover_runtime::{
     clock::Clock,
     fleet::Tracks,
+    informer::Freshness,
     queue::Queue,
     store::{Change, ObjectKey, Store},
 };
 use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
 
-use crate::{addon::Inventory, cluster::Belongings, placement::Judging};
+use crate::{addon::Inventory, cluster::Belongings, config::Configs, placement::Judging};
 
 /// The objects of the API that the hub works with, and what is derived from them.
 pub(crate) struct Fleet {
@@ -52,6 +53,8 @@ pub(crate) struct Fleet {
     pub(crate) addons: Inventory,
     /// Whether this hub is who keeps clusters: says by taints whether they are there, and sees them out.
     pub(crate) keeps_clusters: bool,
+    /// What add-ons are configured with.
+    pub(crate) configs: Configs,
     pub(crate) queues: Queues,
     pub(crate) clock: Clock,
 }
@@ -70,6 +73,8 @@ pub(crate) struct Queues {
     pub(crate) rollouts: Arc<Queue<ObjectKey>>,
     /// Add-ons on clusters.
     pub(crate) addons: Arc<Queue<ObjectKey>>,
+    /// Contents of configurations that are kept.
+    pub(crate) revisions: Arc<Queue<ObjectKey>>,
 }
 
 impl Queues {
@@ -84,6 +89,7 @@ impl Queues {
             installs: queue(),
             rollouts: queue(),
             addons: queue(),
+            revisions: queue(),
         }
     }
 }
@@ -144,6 +150,7 @@ impl Fleet {
             belongings: Belongings::default(),
             addons: Inventory::default(),
             keeps_clusters: false,
+            configs: Configs::new("", &queues, &Freshness::default()),
             queues,
             clock,
         }

@@ -7,6 +7,7 @@
 mod addon;
 mod cluster;
 mod cluster_set;
+mod config;
 mod controllers;
 mod debug;
 mod fleet;
@@ -19,6 +20,7 @@ use drover_api::{
     cluster::{
         AddOnPlacementScore, ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding, Placement, PlacementDecision,
     },
+    drover::{AddOnRollout, ConfigRevision},
     work::ManifestWork,
 };
 use drover_engine::cluster_set::{DEFAULT_SET, GLOBAL_SET};
@@ -41,6 +43,7 @@ use k8s_openapi::{
         core::v1::Namespace,
         rbac::v1::{ClusterRole, ClusterRoleBinding, RoleBinding},
     },
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
     serde::de::DeserializeOwned,
 };
 use kube::{Client, Resource, api::PartialObjectMeta, runtime::watcher};
@@ -53,6 +56,7 @@ use crate::{
     addon::Installs,
     cluster::{Clusters, SigningRequests, is_for_agents, leases, requests, trim_remains, trim_request},
     cluster_set::{ClusterSets, SetBindings},
+    config::{Configs, Revisions, Watching},
     debug::Debugger,
     fleet::{Fleet, Queues},
     placement::Placements,
@@ -148,11 +152,12 @@ impl Hub {
         let queues = Queues::new(&clock);
         let mut fleet = Fleet::new(queues.clone(), clock.clone());
         fleet.keeps_clusters = options.controllers.runs(Area::Cluster);
+        fleet.configs = Configs::new(&options.namespace, &queues, &freshness);
         let fleet = Shared::new(fleet);
         let mut foundation = Stage::new();
         let leadership = elect(&client, options, &clock, &metrics, &mut foundation)?;
         Watches { client: &client, fleet: &fleet, freshness: &freshness, metrics: &metrics, stage: &mut foundation }
-            .start(&options.controllers);
+            .start(options, &clock);
         let (gate, keep_fresh) = Gate::new(leadership, freshness.clone());
         let end = foundation.end.clone();
         foundation.tasks.spawn(async move {
@@ -232,7 +237,8 @@ struct Watches<'a> {
 }
 
 impl Watches<'_> {
-    fn start(mut self, controllers: &Controllers) {
+    fn start(mut self, options: &Options, clock: &Clock) {
+        let controllers = &options.controllers;
         self.all::<ManagedCluster>();
         self.all::<ManagedClusterSet>();
         self.all::<ManagedClusterSetBinding>();
@@ -248,6 +254,7 @@ impl Watches<'_> {
         }
         if controllers.runs(Area::AddOn) {
             self.all::<ClusterManagementAddOn>();
+            self.configs(&options.namespace, clock);
         }
     }
 
@@ -261,6 +268,24 @@ impl Watches<'_> {
         self.run::<CertificateSigningRequest>(requests);
         let works = self.informer(watcher::Config::default()).trimmed(trim_remains);
         self.run::<PartialObjectMeta<ManifestWork>>(works);
+    }
+
+    /// What add-ons are configured with, of whatever type.
+    fn configs(&mut self, namespace: &str, clock: &Clock) {
+        self.all::<AddOnRollout>();
+        self.run::<ConfigRevision>(self.informer(watcher::Config::default()).within(namespace));
+        self.all::<PartialObjectMeta<CustomResourceDefinition>>();
+        self.fleet.update(|fleet| fleet.configs.watch_own_types());
+        let watching = Watching {
+            client: self.client.clone(),
+            fleet: self.fleet.clone(),
+            metrics: self.metrics.clone(),
+            clock: clock.clone(),
+        };
+        let end = self.stage.end.clone();
+        self.stage.tasks.spawn(async move {
+            end.run_until_cancelled(watching.run()).await;
+        });
     }
 
     fn all<K: Watched>(&mut self)
@@ -326,11 +351,12 @@ fn run_controllers(options: &Options, queues: Queues, client: &Client, tools: &T
     if options.controllers.runs(Area::AddOn) {
         let installs = Installs::new(options.adopt_existing, tools.metrics.clone());
         run(installs, queues.installs, client, tools, stage);
+        run(Revisions, queues.revisions, client, tools, stage);
     } else {
         queues.installs.close();
+        queues.revisions.close();
     }
     queues.addons.close();
-    // Nobody gives clusters anything yet.
     queues.rollouts.close();
 }
 

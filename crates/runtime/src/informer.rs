@@ -314,6 +314,7 @@ where
                 Err(error) => {
                     self.metrics.watch_restarted(&self.kind);
                     if let Some(refusal) = self.refusal(&error, list).filter(|_| need == Need::Optional) {
+                        debug!(kind = %self.kind, %error, "the kind can not be watched");
                         observer.observe(Sighting::Refused(refusal));
                         self.member.reached(list);
                         return refusal;

@@ -79,7 +79,7 @@ where
 
 /// Repeats an attempt until it comes out as it should, and returns what came of it. `what` is what is waited for, in words.
 ///
-/// This is for roles and policies alone, because a server tells nobody when it has taken them up. An attempt that fails says how.
+/// This is for roles, policies and new kinds alone, because a server tells nobody when it has taken them up. An attempt that fails says how.
 pub async fn attempt<T>(what: &str, attempt: impl AsyncFnMut() -> Result<T, String>) -> T {
     attempt_within(PATIENCE, what, attempt).await
 }

@@ -23,6 +23,13 @@ pub(crate) fn repository() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
+/// The YAML that a page of the documentation shows.
+pub(crate) fn documented(page: &str) -> Vec<String> {
+    let page = fs::read_to_string(repository().join(page)).expect("the page is there");
+    let blocks = page.split("```yaml\n").skip(1).filter_map(|rest| rest.split("```").next());
+    blocks.map(str::to_owned).collect()
+}
+
 /// One object that was written down. Which namespace it goes to is for the scenario to say.
 #[derive(Clone, Debug)]
 pub(crate) struct Document(Value);

@@ -7,6 +7,7 @@ mod both_versions;
 mod case;
 mod clusters;
 mod commands;
+mod configs;
 mod crds;
 mod debug;
 mod documents;

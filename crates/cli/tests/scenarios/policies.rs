@@ -17,7 +17,7 @@ use self::{
     table::rows,
 };
 use crate::{
-    documents::{read, repository},
+    documents::{documented, read, repository},
     running::{as_hub, create, start},
 };
 
@@ -62,9 +62,7 @@ fn large_work() -> ManifestWork {
 
 /// The roles that the documentation shows, which are those that the table is tried with.
 fn documented_roles() -> String {
-    let page = fs::read_to_string(repository().join("docs/security.md")).expect("the page is there");
-    let blocks = page.split("```yaml\n").skip(1).map(|rest| rest.split("```").next().unwrap_or_default());
-    blocks.collect::<Vec<_>>().join("---\n")
+    documented("docs/security.md").join("---\n")
 }
 
 /// Waits until the server has taken up every policy and everybody's roles. It tells nobody when it has, so one row of each policy,

@@ -232,6 +232,7 @@ impl Tracks<ClusterManagementAddOn> for Fleet {
     }
 
     fn changed(&mut self, change: &Change<ClusterManagementAddOn>) {
+        self.configs.cma_changed(change);
         if !stays(change, asks_the_same) {
             self.addons.relist(change);
             self.queues.installs.mark(change.key.clone());
@@ -251,6 +252,7 @@ impl Tracks<ManagedClusterAddOn> for Fleet {
     }
 
     fn changed(&mut self, change: &Change<ManagedClusterAddOn>) {
+        self.configs.mca_changed(change);
         self.mark_leaving(&change.key.namespace);
         self.addons.find(change);
         self.mark_addon(change);

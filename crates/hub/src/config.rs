@@ -1,0 +1,411 @@
+//! Configurations: which of them add-ons refer to, what they contain, and whom a change concerns.
+//!
+//! A configuration can be of any type, and which there are is known only from who refers to them. So a type is watched from
+//! when the first refers to it until the last does not any more. Templates and hub configurations always are: they say
+//! which versions of an add-on there are.
+
+mod content;
+mod definition;
+mod mention;
+mod revision;
+#[cfg(test)]
+mod tests;
+mod watching;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use drover_api::{
+    addon::{AddOnConfig, ClusterManagementAddOn, ConfigGroupResource, ManagedClusterAddOn},
+    grammar::SpecHash,
+};
+use drover_engine::addon::catalog::Found;
+use drover_runtime::{
+    informer::{Freshness, Member, Refusal, Sighting},
+    store::{Change, ObjectKey, Store},
+};
+use tokio::sync::watch;
+use tracing::{info, warn};
+
+use self::{
+    content::{Config, Stored, own_types},
+    definition::Definition,
+    mention::{Mention, Mentions},
+    revision::Kept,
+};
+pub(crate) use self::{revision::Revisions, watching::Watching};
+use crate::fleet::{Queues, remove_from};
+
+/// The configurations that somebody refers to, and their types.
+pub(crate) struct Configs {
+    types: BTreeMap<ConfigGroupResource, Type>,
+    /// The templates of each add-on.
+    templates: BTreeMap<String, BTreeSet<ObjectKey>>,
+    definitions: Store<Definition>,
+    kept: Kept,
+    /// The types that are to be watched.
+    wanted: watch::Sender<Wanted>,
+    freshness: Freshness,
+    queues: Queues,
+}
+
+/// The types that are to be watched.
+pub(crate) type Wanted = BTreeMap<ConfigGroupResource, Arc<Ticket>>;
+
+/// What a type is watched by, from when the first refers to it until the last does not any more.
+#[derive(Debug)]
+pub(crate) struct Ticket {
+    /// Nothing is given to clusters before a type that somebody refers to has been listed.
+    member: Arc<Member>,
+    /// Told whenever the type's definition has changed.
+    definition: watch::Sender<()>,
+}
+
+/// A type that somebody refers to.
+struct Type {
+    ticket: Arc<Ticket>,
+    state: State,
+    /// All configurations of the type, be they referred to or not.
+    configs: Store<Stored>,
+    /// How many configurations have which content.
+    contents: BTreeMap<SpecHash, usize>,
+    /// Who refers to the type.
+    users: BTreeSet<User>,
+    /// Who refers to which configuration.
+    users_of: BTreeMap<ObjectKey, BTreeSet<User>>,
+}
+
+/// What is known of a type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Nothing yet, or nothing any more.
+    NotYet,
+    /// All its configurations are.
+    Listed,
+    /// That there is no such type.
+    Absent,
+    /// That the hub may not read it.
+    Forbidden,
+}
+
+impl From<Refusal> for State {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::NoSuchKind => Self::Absent,
+            Refusal::Forbidden => Self::Forbidden,
+            Refusal::Failing => Self::NotYet,
+        }
+    }
+}
+
+/// Somebody who refers to configurations.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum User {
+    /// The hub itself, to some types as a whole.
+    Hub,
+    /// An add-on.
+    AddOn(ObjectKey),
+    /// An add-on on one cluster.
+    OnCluster(ObjectKey),
+}
+
+impl Configs {
+    pub(crate) fn new(namespace: &str, queues: &Queues, freshness: &Freshness) -> Self {
+        Self {
+            types: BTreeMap::new(),
+            templates: BTreeMap::new(),
+            definitions: Store::default(),
+            kept: Kept::new(namespace, queues),
+            wanted: watch::Sender::new(Wanted::new()),
+            freshness: freshness.clone(),
+            queues: queues.clone(),
+        }
+    }
+
+    /// Watches templates and hub configurations from now on, whoever refers to them.
+    pub(crate) fn watch_own_types(&mut self) {
+        let own = own_types().map(|group_resource| Mention { group_resource, object: None });
+        self.refer(&User::Hub, &Mentions::new(), &own.into());
+    }
+
+    /// The types that are to be watched, now and later.
+    pub(crate) fn wanted(&self) -> watch::Receiver<Wanted> {
+        self.wanted.subscribe()
+    }
+
+    /// What there is of a configuration.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "sets are made by the controller of rollouts, which is not there yet")
+    )]
+    pub(crate) fn find(&self, config: &AddOnConfig) -> Found {
+        let Some(type_) = self.types.get(&config.group_resource) else { return Found::NotYet };
+        let key = key_of(config);
+        match type_.state {
+            State::NotYet => Found::NotYet,
+            State::Absent => Found::NoSuchType,
+            State::Forbidden => Found::Forbidden,
+            State::Listed => match type_.configs.get(&key) {
+                Some(config) => config.spec.found(),
+                // It can not be read, and nobody knows what it says.
+                None if type_.configs.has(&key) => Found::NotYet,
+                None => Found::Missing,
+            },
+        }
+    }
+
+    /// The templates of an add-on.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "versions are told by the controller of rollouts, which is not there yet")
+    )]
+    pub(crate) fn templates_of(&self, addon: &str) -> impl Iterator<Item = (&ObjectKey, &Config)> {
+        let templates = self.types.get(&content::templates()).map(|type_| &type_.configs);
+        let keys = self.templates.get(addon).into_iter().flatten();
+        keys.filter_map(move |key| Some((key, &templates?.get(key)?.spec)))
+    }
+
+    /// A configuration, if it is known.
+    fn get(&self, config: &AddOnConfig) -> Option<&Config> {
+        Some(&self.types.get(&config.group_resource)?.configs.get(&key_of(config))?.spec)
+    }
+
+    /// Whether some configuration of a type has this content, as far as that can be told.
+    fn is_live(&self, group_resource: &ConfigGroupResource, hash: &SpecHash) -> bool {
+        let type_ = self.types.get(group_resource);
+        type_.is_some_and(|type_| type_.state == State::NotYet || type_.contents.contains_key(hash))
+    }
+
+    /// Takes note of the configurations that an add-on refers to now.
+    pub(crate) fn cma_changed(&mut self, change: &Change<ClusterManagementAddOn>) {
+        let of = |addon: &Option<Arc<ClusterManagementAddOn>>| addon.as_ref().map(|it| mention::of_addon(it));
+        let (old, new) = (of(&change.old).unwrap_or_default(), of(&change.new).unwrap_or_default());
+        self.refer(&User::AddOn(change.key.clone()), &old, &new);
+    }
+
+    /// Takes note of the configurations that an add-on refers to now on one cluster.
+    pub(crate) fn mca_changed(&mut self, change: &Change<ManagedClusterAddOn>) {
+        let of = |addon: &Option<Arc<ManagedClusterAddOn>>| addon.as_ref().map(|it| mention::on_cluster(it));
+        let (old, new) = (of(&change.old).unwrap_or_default(), of(&change.new).unwrap_or_default());
+        self.refer(&User::OnCluster(change.key.clone()), &old, &new);
+    }
+
+    fn refer(&mut self, user: &User, old: &Mentions, new: &Mentions) {
+        for mention in new.difference(old) {
+            self.add(user, mention);
+        }
+        // What is still referred to has to stay in between, or its watch would begin anew.
+        for mention in old.difference(new) {
+            self.remove(user, mention);
+        }
+    }
+
+    fn add(&mut self, user: &User, Mention { group_resource, object }: &Mention) {
+        if !self.types.contains_key(group_resource) {
+            let type_ = Type::new(group_resource, &self.freshness);
+            let ticket = Arc::clone(&type_.ticket);
+            self.wanted.send_modify(|wanted| drop(wanted.insert(group_resource.clone(), ticket)));
+            self.types.insert(group_resource.clone(), type_);
+        }
+        let Some(type_) = self.types.get_mut(group_resource) else { return };
+        let users = match object {
+            None => &mut type_.users,
+            Some(key) => type_.users_of.entry(key.clone()).or_default(),
+        };
+        users.insert(user.clone());
+    }
+
+    fn remove(&mut self, user: &User, Mention { group_resource, object }: &Mention) {
+        let Some(type_) = self.types.get_mut(group_resource) else { return };
+        match object {
+            None => drop(type_.users.remove(user)),
+            Some(key) => {
+                if let Some(users) = type_.users_of.get_mut(key) {
+                    users.remove(user);
+                    if users.is_empty() {
+                        type_.users_of.remove(key);
+                    }
+                }
+            }
+        }
+        if type_.users.is_empty() {
+            self.forget(group_resource);
+        }
+    }
+
+    /// Stops watching a type that nobody refers to.
+    fn forget(&mut self, group_resource: &ConfigGroupResource) {
+        self.clear(group_resource);
+        self.types.remove(group_resource);
+        self.wanted.send_modify(|wanted| drop(wanted.remove(group_resource)));
+        self.kept.mark_type(group_resource);
+    }
+
+    /// Takes note of what was seen of a type by who watches it for this ticket.
+    fn see(&mut self, group_resource: &ConfigGroupResource, ticket: &Arc<Ticket>, sighting: Sighting<Stored>) {
+        let Some(type_) = self.types.get_mut(group_resource).filter(|type_| type_.is_watched_by(ticket)) else {
+            return;
+        };
+        match sighting {
+            Sighting::ListBegins => type_.configs.begin_list(),
+            Sighting::Object(config) => {
+                let change = type_.configs.apply(config);
+                self.changed(group_resource, change);
+            }
+            Sighting::Unreadable(key) => type_.configs.keep(&key),
+            Sighting::Gone(last) => {
+                let change = type_.configs.delete(&last);
+                self.changed(group_resource, change);
+            }
+            Sighting::ListEnds => {
+                let changes = type_.configs.end_list();
+                self.changed(group_resource, changes);
+                self.settle(group_resource, State::Listed);
+            }
+            Sighting::Broken => {}
+            Sighting::Refused(refusal) => self.settle(group_resource, refusal.into()),
+        }
+    }
+
+    /// Takes note that a type is served otherwise than before, so that nothing is known of it any more.
+    fn start_anew(&mut self, group_resource: &ConfigGroupResource, ticket: &Arc<Ticket>) {
+        if self.types.get(group_resource).is_some_and(|type_| type_.is_watched_by(ticket)) {
+            self.settle(group_resource, State::NotYet);
+        }
+    }
+
+    /// Takes note of what is known of a type now.
+    fn settle(&mut self, group_resource: &ConfigGroupResource, state: State) {
+        if state != State::Listed {
+            self.clear(group_resource);
+        }
+        let Some(type_) = self.types.get_mut(group_resource) else { return };
+        if std::mem::replace(&mut type_.state, state) == state {
+            return;
+        }
+        tell(group_resource, state);
+        for user in type_.users.iter().chain(type_.users_of.values().flatten()) {
+            mark(&self.queues, user);
+        }
+        self.kept.mark_type(group_resource);
+    }
+
+    /// Forgets the configurations of a type.
+    fn clear(&mut self, group_resource: &ConfigGroupResource) {
+        let Some(type_) = self.types.get_mut(group_resource) else { return };
+        type_.configs.begin_list();
+        let changes = type_.configs.end_list();
+        self.changed(group_resource, changes);
+    }
+
+    /// Takes note of changes of configurations, and marks whom they concern.
+    fn changed(&mut self, group_resource: &ConfigGroupResource, changes: impl IntoIterator<Item = Change<Stored>>) {
+        for Change { key, old, new } in changes {
+            let (old, new) = (old.as_deref().map(|old| &old.spec), new.as_deref().map(|new| &new.spec));
+            if old == new {
+                continue;
+            }
+            if let Some(type_) = self.types.get_mut(group_resource) {
+                if let Some(gone) = type_.recount(old, new) {
+                    self.kept.mark(group_resource, &gone);
+                }
+                for user in type_.users_of.get(&key).into_iter().flatten() {
+                    mark(&self.queues, user);
+                }
+            }
+            self.sort_template(&key, old, new);
+        }
+    }
+
+    /// Keeps the templates of each add-on together, and tells the add-ons.
+    fn sort_template(&mut self, key: &ObjectKey, old: Option<&Config>, new: Option<&Config>) {
+        let (old, new) = (old.and_then(Config::template_of), new.and_then(Config::template_of));
+        if let Some(addon) = old {
+            remove_from(&mut self.templates, &addon.to_owned(), key);
+        }
+        if let Some(addon) = new {
+            self.templates.entry(addon.to_owned()).or_default().insert(key.clone());
+        }
+        for addon in old.into_iter().chain(new) {
+            self.queues.rollouts.mark(ObjectKey::cluster_wide(addon));
+        }
+    }
+
+    /// Has the type that is defined by a CustomResourceDefinition of this name looked at again.
+    fn definition_changed(&mut self, name: &str) {
+        let Some((resource, group)) = name.split_once('.') else { return };
+        let group_resource = ConfigGroupResource { group: group.to_owned(), resource: resource.to_owned() };
+        if let Some(type_) = self.types.get(&group_resource) {
+            type_.ticket.definition.send_replace(());
+        }
+    }
+}
+
+impl Type {
+    fn new(group_resource: &ConfigGroupResource, freshness: &Freshness) -> Self {
+        let member = Arc::new(freshness.join(&group_resource.to_string()));
+        Self {
+            ticket: Arc::new(Ticket { member, definition: watch::Sender::new(()) }),
+            state: State::NotYet,
+            configs: Store::default(),
+            contents: BTreeMap::new(),
+            users: BTreeSet::new(),
+            users_of: BTreeMap::new(),
+        }
+    }
+
+    /// Who still watches for somebody who has gone is not heard.
+    fn is_watched_by(&self, ticket: &Arc<Ticket>) -> bool {
+        Arc::ptr_eq(&self.ticket, ticket)
+    }
+
+    /// Counts how often there is which content, and returns one that there is no more.
+    fn recount(&mut self, old: Option<&Config>, new: Option<&Config>) -> Option<SpecHash> {
+        if let Some(new) = new {
+            *self.contents.entry(new.hash.clone()).or_default() += 1;
+        }
+        let old = &old?.hash;
+        match self.contents.get_mut(old) {
+            Some(count) if *count > 1 => {
+                *count -= 1;
+                None
+            }
+            _ => self.contents.remove_entry(old).map(|(hash, _)| hash),
+        }
+    }
+}
+
+fn mark(queues: &Queues, user: &User) {
+    match user {
+        User::Hub => {}
+        User::AddOn(key) => queues.rollouts.mark(key.clone()),
+        User::OnCluster(key) => {
+            queues.addons.mark(key.clone());
+            // What a canary runs instead of what is wanted may be what is wanted from now on.
+            queues.rollouts.mark(ObjectKey::cluster_wide(&key.name));
+        }
+    }
+}
+
+/// Says what is known of a type, where somebody can do something about it.
+fn tell(group_resource: &ConfigGroupResource, state: State) {
+    match state {
+        State::Listed => info!(type = %group_resource, "configurations of this type are watched"),
+        State::Absent => {
+            info!(type = %group_resource, "there is no such type of configurations; they are watched once there is");
+        }
+        State::Forbidden => {
+            warn!(type = %group_resource, "the hub may not read configurations of this type: grant it by a ClusterRole with the label drover.dev/hub-reads-configs=true");
+        }
+        // Whoever watches it has said why.
+        State::NotYet => {}
+    }
+}
+
+/// The object that an add-on refers to.
+fn key_of(config: &AddOnConfig) -> ObjectKey {
+    let namespace = config.referent.namespace.as_deref().unwrap_or_default();
+    ObjectKey::namespaced(namespace, &config.referent.name)
+}

@@ -1,0 +1,516 @@
+//! Which types are watched, what is found, whom a change concerns, and which revisions are kept.
+
+use std::{
+    pin::pin,
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
+
+use drover_api::drover::{AddOnRollout, ConfigRevision, SetConfig};
+use drover_engine::{addon::revision, hash::spec_hash};
+use drover_runtime::{
+    clock::{ManualClock, after},
+    controller::Reconciler,
+    fleet::{Shared, Tracks},
+    queue::{Done, Queue},
+};
+use k8s_openapi::jiff::Timestamp;
+use kube::api::{DynamicObject, ObjectMeta};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::{revision::missing, *};
+use crate::fleet::Fleet;
+
+const GROUP: &str = "addon.open-cluster-management.io";
+const HOME: &str = "hub";
+
+fn noon() -> Timestamp {
+    Timestamp::from_second(1_800_000_000).expect("a time")
+}
+
+/// A hub's knowledge of configurations, to be changed as watches would.
+struct Scene {
+    fleet: Shared<Fleet>,
+    freshness: Freshness,
+    queues: Queues,
+    version: u64,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let clock = ManualClock::at(noon()).clock();
+        let (freshness, queues) = (Freshness::default(), Queues::new(&clock));
+        let mut fleet = Fleet::new(queues.clone(), clock);
+        fleet.configs = Configs::new(HOME, &queues, &freshness);
+        Self { fleet: Shared::new(fleet), freshness, queues, version: 0 }
+    }
+
+    /// An object in a version that comes after all others.
+    fn object<K: DeserializeOwned>(&mut self, namespace: &str, name: &str, object: &Value) -> K {
+        let mut object = object.clone();
+        self.version += 1;
+        object["metadata"]["name"] = name.into();
+        object["metadata"]["namespace"] = namespace.into();
+        object["metadata"]["resourceVersion"] = self.version.to_string().into();
+        serde_json::from_value(object).expect("an object")
+    }
+
+    fn addon(&mut self, name: &str, spec: &Value) {
+        let addon = self.object::<ClusterManagementAddOn>("", name, &json!({ "spec": spec }));
+        self.fleet.apply(addon);
+    }
+
+    fn addon_gone(&mut self, name: &str) {
+        let last = self.object::<ClusterManagementAddOn>("", name, &json!({ "spec": {} })).metadata;
+        self.fleet.delete::<ClusterManagementAddOn>(&last);
+    }
+
+    fn on_cluster(&mut self, cluster: &str, name: &str, configs: &Value) {
+        let addon = self.object::<ManagedClusterAddOn>(cluster, name, &json!({ "spec": { "configs": configs } }));
+        self.fleet.apply(addon);
+    }
+
+    fn ticket(&self, of: &str) -> Option<Arc<Ticket>> {
+        self.fleet.read().configs.wanted().borrow().get(&type_(of)).cloned()
+    }
+
+    fn watched(&self) -> Vec<String> {
+        self.fleet.read().configs.wanted().borrow().keys().map(ToString::to_string).collect()
+    }
+
+    fn see(&self, of: &str, sighting: Sighting<DynamicObject>) {
+        let ticket = self.ticket(of).expect("the type is watched");
+        self.see_for(of, &ticket, sighting);
+    }
+
+    fn see_for(&self, of: &str, ticket: &Arc<Ticket>, sighting: Sighting<DynamicObject>) {
+        let sighting = sighting.map(|object| Config::store(&type_(of), &object));
+        self.fleet.update(|fleet| fleet.configs.see(&type_(of), ticket, sighting));
+    }
+
+    /// A configuration that is seen.
+    fn config(&mut self, of: &str, namespace: &str, name: &str, config: &Value) {
+        let object = self.object(namespace, name, config);
+        self.see(of, Sighting::Object(object));
+    }
+
+    fn config_gone(&mut self, of: &str, namespace: &str, name: &str) {
+        let last = self.object::<DynamicObject>(namespace, name, &json!({})).metadata;
+        self.see(of, Sighting::Gone(Box::new(last)));
+    }
+
+    fn listed(&self, of: &str) {
+        self.see(of, Sighting::ListBegins);
+        self.see(of, Sighting::ListEnds);
+    }
+
+    fn find(&self, of: &str, namespace: &str, name: &str) -> Found {
+        self.fleet.read().configs.find(&reference(of, namespace, name))
+    }
+
+    fn revision(&mut self, of: &str, content: &str) {
+        let mut revision = revision::revision(&reference(of, "ns", "one"), spec_hash(content), Some(content));
+        self.version += 1;
+        revision.metadata.namespace = Some(HOME.to_owned());
+        revision.metadata.resource_version = Some(self.version.to_string());
+        revision.metadata.creation_timestamp = serde_json::from_value(json!(noon())).expect("a time");
+        self.fleet.apply(revision);
+    }
+
+    /// A rollout with one set of each of these contents.
+    fn rollout(&mut self, name: &str, of: &str, contents: &[&str]) {
+        let sets: Vec<_> = contents
+            .iter()
+            .map(|content| {
+                json!({
+                    "fingerprint": "0123456789abcdef",
+                    "configs": [set_config(of, "one", content)],
+                    "epoch": 1,
+                    "firstWanted": noon(),
+                })
+            })
+            .collect();
+        let rollout = self.object::<AddOnRollout>("", name, &json!({ "status": { "sets": sets } }));
+        self.fleet.apply(rollout);
+    }
+
+    /// What becomes of the revision of a content, so long after noon.
+    fn collect(&self, of: &str, content: &str, later: Duration) -> Plan {
+        let key = ObjectKey::namespaced(HOME, &revision::name(&type_(of), &spec_hash(content)));
+        let plan = Revisions.plan(&self.fleet.read(), &key, after(noon(), later));
+        match (&plan.writes[..], plan.wake) {
+            ([], None) => Plan::Keep,
+            ([], Some(wake)) => Plan::Wait(wake),
+            ([write], None) if format!("{write:?}").starts_with("Delete ConfigRevision") => Plan::Delete,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn missing(&self, configs: &[SetConfig]) -> Vec<String> {
+        missing(&self.fleet.read(), configs).iter().map(|write| format!("{write:?}")).collect()
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Plan {
+    Keep,
+    Wait(Timestamp),
+    Delete,
+}
+
+/// A type, written as `resource.group`.
+fn type_(text: &str) -> ConfigGroupResource {
+    let (resource, group) = text.split_once('.').unwrap_or((text, ""));
+    ConfigGroupResource { group: group.to_owned(), resource: resource.to_owned() }
+}
+
+fn reference(of: &str, namespace: &str, name: &str) -> AddOnConfig {
+    serde_json::from_value(config(of, namespace, name)).expect("a reference")
+}
+
+fn config(of: &str, namespace: &str, name: &str) -> Value {
+    let ConfigGroupResource { group, resource } = type_(of);
+    let namespace = (!namespace.is_empty()).then_some(namespace);
+    json!({ "group": group, "resource": resource, "namespace": namespace, "name": name })
+}
+
+fn set_config(of: &str, name: &str, content: &str) -> SetConfig {
+    let mut config = config(of, "ns", name);
+    config["specHash"] = spec_hash(content).to_string().into();
+    serde_json::from_value(config).expect("a configuration in a set")
+}
+
+fn defaults(of: &str, name: &str) -> Value {
+    json!({ "defaultConfigs": [config(of, "ns", name)] })
+}
+
+/// What was marked, and is not any more.
+fn marked(queue: &Queue<ObjectKey>) -> Vec<String> {
+    let mut keys = Vec::new();
+    while let Poll::Ready(key) = pin!(queue.take()).poll(&mut Context::from_waker(Waker::noop())) {
+        queue.done(&key, Done::Well(None));
+        keys.push(key.to_string());
+    }
+    keys.sort();
+    keys
+}
+
+fn content(found: &Found) -> (String, Option<i64>, Option<String>) {
+    match found {
+        Found::Content { hash, generation, version } => {
+            (hash.to_string(), *generation, version.as_ref().map(ToString::to_string))
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_type_is_watched_while_somebody_refers_to_it() {
+    let mut scene = Scene::new();
+    scene.addon("first", &defaults("things.example.com", "one"));
+    let ticket = scene.ticket("things.example.com").expect("it is watched");
+    assert_eq!(scene.freshness.missing(), ["things.example.com"]);
+
+    scene.on_cluster("cluster", "first", &json!([config("things.example.com", "ns", "own")]));
+    scene.addon("first", &defaults("things.example.com", "other"));
+    scene.addon("first", &json!({}));
+    let still = scene.ticket("things.example.com").expect("it is watched");
+    assert!(Arc::ptr_eq(&ticket, &still), "it is watched once");
+
+    scene.on_cluster("cluster", "first", &json!([]));
+    assert_eq!(scene.watched(), Vec::<String>::new());
+    drop((ticket, still));
+    assert_eq!(scene.freshness.missing(), Vec::<String>::new(), "nobody waits for it any more");
+
+    scene.addon("second", &defaults("things.example.com", "one"));
+    scene.addon_gone("second");
+    assert_eq!(scene.watched(), Vec::<String>::new());
+}
+
+#[test]
+fn every_place_where_a_configuration_can_be_named_counts() {
+    let mut scene = Scene::new();
+    scene.addon(
+        "addon",
+        &json!({
+            "defaultConfigs": [config("defaults.a", "", "__reserved_no_default__"), config("defaults.b", "ns", "one")],
+            "supportedConfigs": [
+                { "group": "a", "resource": "supported" },
+                { "group": "b", "resource": "supported", "defaultConfig": { "namespace": "ns", "name": "one" } },
+                { "group": "c", "resource": "supported", "defaultConfig": { "name": "__reserved_no_default__" } },
+            ],
+            "installStrategy": { "type": "Placements", "placements": [{
+                "namespace": "ns",
+                "name": "placement",
+                "configs": [config("placements.a", "ns", "one")],
+                "addonTemplate": { "configs": [config("templates.a", "ns", "one")] },
+            }] },
+        }),
+    );
+    let types =
+        ["defaults.a", "supported.a", "placements.a", "templates.a", "defaults.b", "supported.b", "supported.c"];
+    let mut watched = scene.watched();
+    watched.sort();
+    let mut expected = types.to_vec();
+    expected.sort_unstable();
+    assert_eq!(watched, expected);
+
+    for of in types {
+        scene.listed(of);
+        marked(&scene.queues.rollouts);
+        scene.config(of, "ns", "one", &json!({}));
+        let is_named = !matches!(of, "defaults.a" | "supported.a" | "supported.c");
+        let expected: &[&str] = if is_named { &["addon"] } else { &[] };
+        assert_eq!(marked(&scene.queues.rollouts), expected, "{of}");
+    }
+}
+
+#[test]
+fn a_change_concerns_those_who_refer_to_it() {
+    let mut scene = Scene::new();
+    scene.addon("by-default", &defaults("things.example.com", "one"));
+    scene.addon("other", &defaults("things.example.com", "other"));
+    scene.on_cluster("cluster", "overridden", &json!([config("things.example.com", "ns", "one")]));
+    scene.listed("things.example.com");
+    let marks = |scene: &Scene| (marked(&scene.queues.rollouts), marked(&scene.queues.addons));
+    let nobody = (Vec::<String>::new(), Vec::<String>::new());
+    let users = (vec!["by-default".to_owned(), "overridden".to_owned()], vec!["cluster/overridden".to_owned()]);
+    marks(&scene);
+
+    let first = json!({ "metadata": { "generation": 1 }, "spec": { "a": 1 } });
+    scene.config("things.example.com", "ns", "one", &first);
+    assert_eq!(marks(&scene), users, "it came");
+    let mut labelled = first.clone();
+    labelled["metadata"]["labels"] = json!({ "a": "b" });
+    labelled["status"] = json!({ "well": true });
+    scene.config("things.example.com", "ns", "one", &labelled);
+    assert_eq!(marks(&scene), nobody, "what it contains has not changed");
+    scene.config("things.example.com", "ns", "one", &json!({ "metadata": { "generation": 2 }, "spec": { "a": 1 } }));
+    assert_eq!(marks(&scene), users, "another generation");
+    scene.config("things.example.com", "ns", "one", &json!({ "metadata": { "generation": 2 }, "spec": { "a": 2 } }));
+    assert_eq!(marks(&scene), users, "another content");
+    scene.config("things.example.com", "ns", "nobody's", &first);
+    scene.config("things.example.com", "another", "one", &first);
+    assert_eq!(marks(&scene), nobody);
+    scene.config_gone("things.example.com", "ns", "one");
+    assert_eq!(marks(&scene), users, "it went");
+
+    scene.addon("by-default", &json!({}));
+    scene.on_cluster("cluster", "overridden", &json!([]));
+    scene.config("things.example.com", "ns", "one", &first);
+    assert_eq!(marks(&scene), nobody, "nobody refers to it any more");
+}
+
+#[test]
+fn what_is_found_says_what_is_known() {
+    let mut scene = Scene::new();
+    let found = |scene: &Scene| scene.find("things.example.com", "ns", "one");
+    assert_eq!(found(&scene), Found::NotYet, "nobody has referred to it");
+    scene.addon("addon", &defaults("things.example.com", "one"));
+    scene.see("things.example.com", Sighting::ListBegins);
+    scene.config("things.example.com", "ns", "one", &json!({ "metadata": { "generation": 3 } }));
+    assert_eq!(found(&scene), Found::NotYet, "there may be more to come");
+    let mut states = Vec::new();
+    let mut next = |scene: &Scene, sighting| {
+        marked(&scene.queues.rollouts);
+        scene.see("things.example.com", sighting);
+        states.push(found(scene));
+        assert_eq!(marked(&scene.queues.rollouts), ["addon"]);
+    };
+    next(&scene, Sighting::ListEnds);
+    next(&scene, Sighting::Refused(Refusal::Forbidden));
+    next(&scene, Sighting::Refused(Refusal::NoSuchKind));
+    next(&scene, Sighting::Refused(Refusal::Failing));
+    next(&scene, Sighting::ListEnds);
+    let there = Found::Content { hash: spec_hash("{}"), generation: Some(3), version: None };
+    assert_eq!(states, [there, Found::Forbidden, Found::NoSuchType, Found::NotYet, Found::Missing]);
+
+    scene.see("things.example.com", Sighting::Unreadable(ObjectKey::namespaced("ns", "one")));
+    assert_eq!(found(&scene), Found::NotYet, "it is there, but what it says is not known");
+}
+
+#[test]
+fn what_is_served_otherwise_is_not_known_until_it_is_listed() {
+    let mut scene = Scene::new();
+    scene.addon("addon", &defaults("things.example.com", "one"));
+    scene.config("things.example.com", "ns", "one", &json!({}));
+    scene.see("things.example.com", Sighting::ListEnds);
+    let ticket = scene.ticket("things.example.com").expect("it is watched");
+    scene.fleet.update(|fleet| fleet.configs.start_anew(&type_("things.example.com"), &ticket));
+    assert_eq!(scene.find("things.example.com", "ns", "one"), Found::NotYet);
+}
+
+#[test]
+fn who_watches_for_somebody_who_has_gone_is_not_heard() {
+    let mut scene = Scene::new();
+    scene.addon("addon", &defaults("things.example.com", "one"));
+    let former = scene.ticket("things.example.com").expect("it is watched");
+    scene.addon("addon", &json!({}));
+    scene.see_for("things.example.com", &former, Sighting::ListEnds);
+    scene.addon("addon", &defaults("things.example.com", "one"));
+    scene.see_for("things.example.com", &former, Sighting::ListEnds);
+    assert_eq!(scene.find("things.example.com", "ns", "one"), Found::NotYet);
+}
+
+#[test]
+fn the_content_of_a_secret_is_not_in_memory() {
+    let mut scene = Scene::new();
+    let data = json!({ "data": { "password": "c2VjcmV0" } });
+    for (of, is_kept) in [("secrets", false), ("configmaps", true)] {
+        scene.addon(of, &defaults(of, "one"));
+        scene.config(of, "ns", "one", &data);
+        let fleet = scene.fleet.read();
+        let config = fleet.configs.get(&reference(of, "ns", "one")).expect("it is known");
+        assert_eq!(config.hash, spec_hash(r#"{"data":{"password":"c2VjcmV0"}}"#));
+        assert_eq!(config.content.is_some(), is_kept, "{of}");
+    }
+}
+
+#[test]
+fn templates_belong_to_their_add_on_and_have_versions() {
+    let mut scene = Scene::new();
+    let of = format!("addontemplates.{GROUP}");
+    scene.fleet.update(|fleet| fleet.configs.watch_own_types());
+    let label = "open-cluster-management.io/addon-version";
+    let versions = |scene: &Scene, addon: &str| -> Vec<String> {
+        let fleet = scene.fleet.read();
+        let templates = fleet.configs.templates_of(addon);
+        templates
+            .map(|(key, it)| format!("{key}@{}", it.version().map_or("none", |version| version.as_str())))
+            .collect()
+    };
+    scene.config(&of, "", "by-spec", &json!({ "spec": { "addonName": "hello", "version": "v2" } }));
+    let labelled = json!({ "metadata": { "labels": { label: "v1" } }, "spec": { "addonName": "hello" } });
+    scene.config(&of, "", "by-label", &labelled);
+    scene.config(&of, "", "none", &json!({ "spec": { "addonName": "hello", "version": "no version!" } }));
+    scene.config(&of, "", "another", &json!({ "spec": { "addonName": "other" } }));
+    assert_eq!(marked(&scene.queues.rollouts), ["hello", "other"]);
+    assert_eq!(versions(&scene, "hello"), ["by-label@v1", "by-spec@v2", "none@none"]);
+    assert_eq!(versions(&scene, "other"), ["another@none"]);
+
+    scene.config(&of, "", "by-spec", &json!({ "spec": { "addonName": "other", "version": "v2" } }));
+    scene.config_gone(&of, "", "by-label");
+    assert_eq!(marked(&scene.queues.rollouts), ["hello", "other"]);
+    assert_eq!(versions(&scene, "hello"), ["none@none"]);
+    assert_eq!(versions(&scene, "other"), ["another@none", "by-spec@v2"]);
+    scene.see(&of, Sighting::ListEnds);
+    assert_eq!(content(&scene.find(&of, "", "by-spec")).2.as_deref(), Some("v2"));
+
+    let of = format!("addonhubconfigs.{GROUP}");
+    scene.config(&of, "", "v3", &json!({ "spec": { "desiredVersion": "v3" } }));
+    scene.see(&of, Sighting::ListEnds);
+    assert_eq!(content(&scene.find(&of, "", "v3")).2.as_deref(), Some("v3"));
+}
+
+#[test]
+fn a_label_alone_can_change_the_version_of_a_template() {
+    let mut scene = Scene::new();
+    let of = format!("addontemplates.{GROUP}");
+    scene.addon("hello", &json!({ "defaultConfigs": [config(&of, "", "template")] }));
+    let label = "open-cluster-management.io/addon-version";
+    for version in ["v1", "v2"] {
+        marked(&scene.queues.rollouts);
+        let template = json!({ "metadata": { "labels": { label: version } }, "spec": { "addonName": "hello" } });
+        scene.config(&of, "", "template", &template);
+        assert_eq!(marked(&scene.queues.rollouts), ["hello"], "{version}");
+    }
+}
+
+const THINGS: &str = "things.example.com";
+
+#[test]
+fn a_revision_is_kept_while_a_rollout_or_a_configuration_has_its_content() {
+    let mut scene = Scene::new();
+    let later = Duration::from_hours(1);
+    scene.revision(THINGS, "{}");
+    assert_eq!(scene.collect(THINGS, "{}", later), Plan::Delete);
+    marked(&scene.queues.revisions);
+
+    scene.rollout("addon", THINGS, &["{}", r#"{"a":1}"#]);
+    assert_eq!(scene.collect(THINGS, "{}", later), Plan::Keep, "a rollout needs it");
+    marked(&scene.queues.revisions);
+    scene.rollout("addon", THINGS, &["{}"]);
+    assert!(marked(&scene.queues.revisions).is_empty(), "it still does");
+    scene.rollout("addon", THINGS, &[]);
+    assert_eq!(marked(&scene.queues.revisions).len(), 1, "it does not any more");
+    assert_eq!(scene.collect(THINGS, "{}", later), Plan::Delete);
+
+    scene.addon("addon", &defaults(THINGS, "one"));
+    assert_eq!(scene.collect(THINGS, "{}", later), Plan::Keep, "what the type contains is not known");
+    scene.listed(THINGS);
+    assert_eq!(marked(&scene.queues.revisions).len(), 1, "now it is");
+    assert_eq!(scene.collect(THINGS, "{}", later), Plan::Delete);
+    scene.config(THINGS, "ns", "one", &json!({}));
+    scene.config(THINGS, "ns", "two", &json!({}));
+    assert_eq!(scene.collect(THINGS, "{}", later), Plan::Keep, "two configurations have its content");
+    scene.config(THINGS, "ns", "one", &json!({ "a": 1 }));
+    assert!(marked(&scene.queues.revisions).is_empty(), "one still has");
+    scene.config_gone(THINGS, "ns", "two");
+    assert_eq!(marked(&scene.queues.revisions).len(), 1, "none has");
+    assert_eq!(scene.collect(THINGS, "{}", later), Plan::Delete);
+}
+
+#[test]
+fn a_revision_that_was_just_made_is_kept_for_a_moment() {
+    let mut scene = Scene::new();
+    scene.revision(THINGS, "{}");
+    let minute = Duration::from_mins(1);
+    assert_eq!(scene.collect(THINGS, "{}", Duration::from_secs(59)), Plan::Wait(after(noon(), minute)));
+    assert_eq!(scene.collect(THINGS, "{}", minute), Plan::Delete);
+}
+
+#[test]
+fn no_revision_is_removed_while_a_rollout_can_not_be_read() {
+    let mut scene = Scene::new();
+    let later = Duration::from_hours(1);
+    scene.revision(THINGS, "{}");
+    scene.fleet.keep::<AddOnRollout>(&ObjectKey::cluster_wide("addon"));
+    assert_eq!(scene.collect(THINGS, "{}", later), Plan::Keep);
+    marked(&scene.queues.revisions);
+    scene.rollout("addon", THINGS, &[]);
+    assert_eq!(marked(&scene.queues.revisions).len(), 1);
+    assert_eq!(scene.collect(THINGS, "{}", later), Plan::Delete);
+}
+
+#[test]
+fn what_is_missing_is_made_from_what_has_the_content_now() {
+    let mut scene = Scene::new();
+    scene.addon("addon", &defaults(THINGS, "one"));
+    scene.addon("secret", &defaults("secrets", "one"));
+    scene.config(THINGS, "ns", "one", &json!({}));
+    scene.config(THINGS, "ns", "two", &json!({}));
+    scene.config("secrets", "ns", "one", &json!({}));
+    let name = |of: &str, content: &str| revision::name(&type_(of), &spec_hash(content));
+    let made = |of: &str| format!("Create ConfigRevision {HOME}/{}", name(of, "{}"));
+    let set = [
+        set_config(THINGS, "one", "{}"),
+        set_config(THINGS, "two", "{}"),
+        set_config(THINGS, "three", "{}"),
+        set_config("secrets", "one", "{}"),
+        set_config("unknown", "one", "{}"),
+    ];
+    assert_eq!(scene.missing(&set), [made("secrets"), made(THINGS)]);
+    scene.revision(THINGS, "{}");
+    assert_eq!(scene.missing(&set), [made("secrets")], "one is there");
+    assert_eq!(
+        scene.missing(&[set_config(THINGS, "one", r#"{"a":1}"#)]),
+        Vec::<String>::new(),
+        "that is gone for good"
+    );
+}
+
+#[test]
+fn revisions_are_in_memory_without_their_contents_and_are_missed_by_who_needs_them() {
+    let mut scene = Scene::new();
+    scene.revision(THINGS, "{}");
+    scene.rollout("addon", THINGS, &["{}"]);
+    scene.rollout("other", THINGS, &[]);
+    let key = ObjectKey::namespaced(HOME, &revision::name(&type_(THINGS), &spec_hash("{}")));
+    let revision = scene.fleet.update(|fleet| Tracks::<ConfigRevision>::store(fleet).get(&key).cloned());
+    let revision = Arc::unwrap_or_clone(revision.expect("it is there"));
+    assert_eq!(revision.spec.content, None);
+    let last = ObjectMeta { resource_version: Some("999".to_owned()), ..revision.metadata };
+    scene.fleet.delete::<ConfigRevision>(&last);
+    assert_eq!(marked(&scene.queues.rollouts), ["addon"]);
+}
