@@ -2,7 +2,8 @@
 
 mod install;
 mod inventory;
+mod on_cluster;
 #[cfg(test)]
 mod scene;
 
-pub(crate) use self::{install::Installs, inventory::Inventory};
+pub(crate) use self::{install::Installs, inventory::Inventory, on_cluster::AddOns};

@@ -53,7 +53,7 @@ use tracing::info;
 
 pub use crate::controllers::{Area, Controllers, NotControllers};
 use crate::{
-    addon::Installs,
+    addon::{AddOns, Installs},
     cluster::{Clusters, SigningRequests, is_for_agents, leases, requests, trim_remains, trim_request},
     cluster_set::{ClusterSets, SetBindings},
     config::{Configs, Revisions, Watching},
@@ -351,12 +351,14 @@ fn run_controllers(options: &Options, queues: Queues, client: &Client, tools: &T
     if options.controllers.runs(Area::AddOn) {
         let installs = Installs::new(options.adopt_existing, tools.metrics.clone());
         run(installs, queues.installs, client, tools, stage);
+        run(AddOns, queues.addons, client, tools, stage);
         run(Revisions, queues.revisions, client, tools, stage);
     } else {
-        queues.installs.close();
-        queues.revisions.close();
+        for queue in [&queues.installs, &queues.addons, &queues.revisions] {
+            queue.close();
+        }
     }
-    queues.addons.close();
+    // Nobody gives clusters anything yet.
     queues.rollouts.close();
 }
 
