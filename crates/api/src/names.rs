@@ -89,6 +89,12 @@ pub const COPIED_ANNOTATIONS_ANNOTATION: &str = "drover.dev/copied-annotations";
 pub const ADDON_ANNOTATION_PREFIX: &str = "addon.open-cluster-management.io";
 /// The annotation of an add-on that says who manages it: the hub, unless it says something else.
 pub const LIFECYCLE_ANNOTATION: &str = "addon.open-cluster-management.io/lifecycle";
+/// The label of what the agent of an add-on needs to prove itself by tokens.
+pub const TOKEN_INFRASTRUCTURE_LABEL: &str = "addon.open-cluster-management.io/token-infrastructure";
+/// The label of the same that names the add-on.
+pub const TOKEN_ADDON_LABEL: &str = "addon.open-cluster-management.io/name";
+/// The condition of an add-on on a cluster that says whether its agent can ask for tokens.
+pub const TOKEN_INFRASTRUCTURE_READY: &str = "TokenInfrastructureReady";
 /// The annotation of an add-on that names its default version.
 pub const DEFAULT_VERSION_ANNOTATION: &str = "addon.open-cluster-management.io/default-version";
 /// The annotation of an add-on with the versions that its own manager supports, separated by commas.

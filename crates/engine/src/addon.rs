@@ -19,5 +19,6 @@ pub mod rollout;
 pub mod set;
 pub mod status;
 pub mod steering;
+pub mod token;
 pub mod versions;
 pub mod words;

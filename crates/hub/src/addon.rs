@@ -5,5 +5,11 @@ mod inventory;
 mod on_cluster;
 #[cfg(test)]
 mod scene;
+mod token;
 
-pub(crate) use self::{install::Installs, inventory::Inventory, on_cluster::AddOns};
+pub(crate) use self::{
+    install::Installs,
+    inventory::Inventory,
+    on_cluster::AddOns,
+    token::{TokenInfrastructure, Tokens, for_tokens},
+};

@@ -36,7 +36,7 @@ use k8s_openapi::{
 use kube::ResourceExt;
 
 pub(crate) use self::{
-    belongings::{Belongings, is_for_agents, leases, requests, trim_remains, trim_request},
+    belongings::{Belongings, is_binding_for_agents, is_for_agents, leases, requests, trim_remains, trim_request},
     signing_request::SigningRequests,
 };
 use crate::fleet::Fleet;

@@ -27,7 +27,12 @@ use drover_runtime::{
 use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
 
-use crate::{addon::Inventory, cluster::Belongings, config::Configs, placement::Judging};
+use crate::{
+    addon::{Inventory, Tokens},
+    cluster::Belongings,
+    config::Configs,
+    placement::Judging,
+};
 
 /// The objects of the API that the hub works with, and what is derived from them.
 pub(crate) struct Fleet {
@@ -51,6 +56,8 @@ pub(crate) struct Fleet {
     pub(crate) belongings: Belongings,
     /// The add-ons, and where they are.
     pub(crate) addons: Inventory,
+    /// What agents of add-ons have for tokens.
+    pub(crate) tokens: Tokens,
     /// Whether this hub is who keeps clusters: says by taints whether they are there, and sees them out.
     pub(crate) keeps_clusters: bool,
     /// What add-ons are configured with.
@@ -75,6 +82,8 @@ pub(crate) struct Queues {
     pub(crate) addons: Arc<Queue<ObjectKey>>,
     /// Contents of configurations that are kept.
     pub(crate) revisions: Arc<Queue<ObjectKey>>,
+    /// Add-ons on clusters, about the tokens of their agents.
+    pub(crate) tokens: Arc<Queue<ObjectKey>>,
 }
 
 impl Queues {
@@ -90,6 +99,7 @@ impl Queues {
             rollouts: queue(),
             addons: queue(),
             revisions: queue(),
+            tokens: queue(),
         }
     }
 }
@@ -149,6 +159,7 @@ impl Fleet {
             selections: BTreeMap::new(),
             belongings: Belongings::default(),
             addons: Inventory::default(),
+            tokens: Tokens::default(),
             keeps_clusters: false,
             configs: Configs::new("", &queues, &Freshness::default()),
             queues,

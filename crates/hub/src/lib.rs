@@ -40,8 +40,8 @@ use k8s_openapi::{
     api::{
         certificates::v1::CertificateSigningRequest,
         coordination::v1::Lease,
-        core::v1::Namespace,
-        rbac::v1::{ClusterRole, ClusterRoleBinding, RoleBinding},
+        core::v1::{Namespace, ServiceAccount},
+        rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding},
     },
     apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
     serde::de::DeserializeOwned,
@@ -53,8 +53,10 @@ use tracing::info;
 
 pub use crate::controllers::{Area, Controllers, NotControllers};
 use crate::{
-    addon::{AddOns, Installs},
-    cluster::{Clusters, SigningRequests, is_for_agents, leases, requests, trim_remains, trim_request},
+    addon::{AddOns, Installs, TokenInfrastructure, for_tokens},
+    cluster::{
+        Clusters, SigningRequests, is_binding_for_agents, is_for_agents, leases, requests, trim_remains, trim_request,
+    },
     cluster_set::{ClusterSets, SetBindings},
     config::{Configs, Revisions, Watching},
     debug::Debugger,
@@ -255,6 +257,18 @@ impl Watches<'_> {
         if controllers.runs(Area::AddOn) {
             self.all::<ClusterManagementAddOn>();
             self.configs(&options.namespace, clock);
+            self.some::<ServiceAccount>(for_tokens());
+            self.some::<Role>(for_tokens());
+        }
+        self.role_bindings(controllers);
+    }
+
+    /// Bindings of agents. Those of clusters are found by their names.
+    fn role_bindings(&mut self, controllers: &Controllers) {
+        if controllers.runs(Area::Cluster) {
+            self.run::<RoleBinding>(self.informer(watcher::Config::default()).only(is_binding_for_agents));
+        } else if controllers.runs(Area::AddOn) {
+            self.some::<RoleBinding>(for_tokens());
         }
     }
 
@@ -262,7 +276,6 @@ impl Watches<'_> {
     fn belongings(&mut self) {
         self.run::<ClusterRole>(self.informer(watcher::Config::default()).only(is_for_agents));
         self.run::<ClusterRoleBinding>(self.informer(watcher::Config::default()).only(is_for_agents));
-        self.run::<RoleBinding>(self.informer(watcher::Config::default()).only(is_for_agents));
         self.some::<Lease>(leases());
         let requests = self.informer(requests()).trimmed(trim_request);
         self.run::<CertificateSigningRequest>(requests);
@@ -352,9 +365,10 @@ fn run_controllers(options: &Options, queues: Queues, client: &Client, tools: &T
         let installs = Installs::new(options.adopt_existing, tools.metrics.clone());
         run(installs, queues.installs, client, tools, stage);
         run(AddOns, queues.addons, client, tools, stage);
+        run(TokenInfrastructure::default(), queues.tokens, client, tools, stage);
         run(Revisions, queues.revisions, client, tools, stage);
     } else {
-        for queue in [&queues.installs, &queues.addons, &queues.revisions] {
+        for queue in [&queues.installs, &queues.addons, &queues.tokens, &queues.revisions] {
             queue.close();
         }
     }

@@ -39,6 +39,9 @@ pub trait Reconciler<F>: Send + Sync + 'static {
 
     /// Decides, with the fleet in view. It must not wait for anything.
     fn plan(&self, fleet: &F, key: &Self::Key, now: Timestamp) -> Plan<F>;
+
+    /// Takes note that the server did not take a write of the last plan; of several, the worst. The key is decided on again.
+    fn refused(&self, _key: &Self::Key, _write: &str, _error: &kube::Error) {}
 }
 
 /// What is to be done about one key.
@@ -205,6 +208,9 @@ impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
             Ok(wake) => (Outcome::Ok, Done::Well(wake)),
             Err(trouble) => {
                 self.report(&key, &trouble);
+                if let Trouble::Failed { write, source: Failure::Refused(error) } = &trouble {
+                    self.reconciler.refused(&key, write, error);
+                }
                 let done = if trouble.outcome() == Outcome::Conflict { Done::Overtaken } else { Done::Failed };
                 (trouble.outcome(), done)
             }

@@ -256,6 +256,7 @@ impl Tracks<ManagedClusterAddOn> for Fleet {
         self.mark_leaving(&change.key.namespace);
         self.addons.find(change);
         self.mark_addon(change);
+        self.mark_token_user(change);
         let addon = ObjectKey::cluster_wide(&change.key.name);
         // What an add-on says of itself changes nothing about where it is.
         if !stays(change, |old, new| old.annotations() == new.annotations() && is_same_object(old, new)) {

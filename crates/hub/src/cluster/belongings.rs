@@ -11,11 +11,14 @@ use drover_api::{
     reference::ClusterName,
     work::ManifestWork,
 };
-use drover_engine::cluster::{
-    acceptance::Access,
-    access::{self, Part},
-    availability::{self, Heartbeat, Sight, Signs},
-    conditions, signing_request,
+use drover_engine::{
+    addon::token,
+    cluster::{
+        acceptance::Access,
+        access::{self, Part},
+        availability::{self, Heartbeat, Sight, Signs},
+        conditions, signing_request,
+    },
 };
 use drover_runtime::{
     clock::after,
@@ -98,8 +101,12 @@ impl Belongings {
 
     /// The binding of a part of what agents do in the cluster's namespace.
     pub(super) fn binding(&self, cluster: &ClusterName, part: Part) -> Option<&RoleBinding> {
-        let key = ObjectKey::namespaced(cluster.as_str(), &access::binding_name(cluster, part));
-        self.bindings.get(&key).map(|binding| &**binding)
+        self.binding_at(&ObjectKey::namespaced(cluster.as_str(), &access::binding_name(cluster, part)))
+    }
+
+    /// A binding of agents.
+    pub(crate) fn binding_at(&self, key: &ObjectKey) -> Option<&RoleBinding> {
+        self.bindings.get(key).map(|binding| &**binding)
     }
 
     /// What a cluster's agent has.
@@ -140,6 +147,11 @@ pub(crate) fn leases() -> watcher::Config {
 /// Which signing requests are clusters'.
 pub(crate) fn requests() -> watcher::Config {
     watcher::Config::default().labels(CLUSTER_NAME_LABEL)
+}
+
+/// Whether a binding is an agent's, for its own part or for tokens of an add-on's.
+pub(crate) fn is_binding_for_agents(binding: &RoleBinding) -> bool {
+    is_for_agents(binding) || binding.metadata.name.as_deref().and_then(token::addon_of_role).is_some()
 }
 
 /// Whether a role or binding is an agent's. By its name, and not by a label, which somebody could take off: what is not seen is
@@ -284,7 +296,10 @@ impl Tracks<RoleBinding> for Fleet {
     }
 
     fn changed(&mut self, change: &Change<RoleBinding>) {
-        self.mark_cluster(&ClusterName::from(&*change.key.namespace));
+        match token::addon_of_role(&change.key.name) {
+            Some(addon) => self.mark_tokens(&change.key.namespace, Some(addon)),
+            None => self.mark_cluster(&ClusterName::from(&*change.key.namespace)),
+        }
     }
 }
 

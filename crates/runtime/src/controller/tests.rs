@@ -448,13 +448,14 @@ async fn who_may_not_write_says_nothing_either() {
 struct Heaper {
     objects: Vec<String>,
     asked: Arc<AtomicU32>,
+    refused: Arc<watch::Sender<Vec<String>>>,
 }
 
 impl Heaper {
     fn new<S: ToString>(objects: impl IntoIterator<Item = S>) -> (Self, Arc<AtomicU32>) {
         let asked = Arc::new(AtomicU32::new(0));
         let objects = objects.into_iter().map(|name| name.to_string()).collect();
-        (Self { objects, asked: Arc::clone(&asked) }, asked)
+        (Self { objects, asked: Arc::clone(&asked), refused: Arc::default() }, asked)
     }
 }
 
@@ -468,6 +469,10 @@ impl Reconciler<Shelf> for Heaper {
         let missing = self.objects.iter().map(|name| object(name));
         let missing = missing.filter(|object| shelf.0.get(&ObjectKey::of(object)).is_none());
         Plan { together: missing.map(Write::create).collect(), ..Plan::default() }
+    }
+
+    fn refused(&self, _: &&'static str, write: &str, _: &kube::Error) {
+        self.refused.send_modify(|refused| refused.push(write.to_owned()));
     }
 }
 
@@ -495,6 +500,7 @@ async fn of_what_is_written_together_one_that_fails_holds_up_no_other_and_the_wo
         let manual = ManualClock::at(Timestamp::UNIX_EPOCH);
         let played = Played::new(&manual, Mood::Kind);
         let (heaper, _) = Heaper::new(objects);
+        let refused = Arc::clone(&heaper.refused);
         let working = Working::start(&manual, Shelf::default(), played.client(), |_| heaper);
         working.queue.mark("key");
         working.told(&format!(r#"drover_reconciles_total{{controller="heaper",result="{result}"}} 1"#)).await;
@@ -502,6 +508,8 @@ async fn of_what_is_written_together_one_that_fails_holds_up_no_other_and_the_wo
         made.sort_unstable();
         let wanted: Vec<_> = objects.into_iter().filter(|name| name.len() == 1).collect();
         assert_eq!(made, wanted);
+        let worst = if result == "error" { REFUSED } else { TAKEN };
+        assert_eq!(*refused.borrow(), [format!("Create ConfigMap home/{worst}")]);
         working.stop().await;
     }
 }

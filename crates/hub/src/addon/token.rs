@@ -1,0 +1,191 @@
+//! The token controller: gives the agents of add-ons that prove themselves by tokens a service account, and says so.
+//!
+//! Watches add-ons, and the service accounts, roles and bindings that carry its label. Its key is a ManagedClusterAddOn. It writes these
+//! objects, and the add-on's condition `TokenInfrastructureReady`. They go with the add-on, by their owner reference.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use drover_api::{addon::ManagedClusterAddOn, names::TOKEN_INFRASTRUCTURE_LABEL};
+use drover_engine::addon::token::{self, Readiness};
+use drover_runtime::{
+    controller::{Plan, Reconciler},
+    fleet::Tracks,
+    store::{Change, ObjectKey, Store},
+    write::{Kind, Write},
+};
+use k8s_openapi::{
+    api::{
+        core::v1::ServiceAccount,
+        rbac::v1::{Role, RoleBinding},
+    },
+    jiff::Timestamp,
+};
+use kube::{ResourceExt, runtime::watcher};
+
+use crate::fleet::Fleet;
+
+/// What was made for agents that prove themselves by tokens; the bindings are with those of other agents.
+#[derive(Default)]
+pub(crate) struct Tokens {
+    accounts: Store<ServiceAccount>,
+    roles: Store<Role>,
+}
+
+/// Which service accounts, roles and bindings are for tokens.
+pub(crate) fn for_tokens() -> watcher::Config {
+    watcher::Config::default().labels(&format!("{TOKEN_INFRASTRUCTURE_LABEL}=true"))
+}
+
+/// Keeps up what agents need for tokens.
+#[derive(Default)]
+pub(crate) struct TokenInfrastructure {
+    /// Why the server did not take what was last written for an add-on.
+    refusals: Mutex<BTreeMap<ObjectKey, String>>,
+}
+
+impl TokenInfrastructure {
+    fn refusals(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, String>> {
+        self.refusals.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes what is missing, and says whether all is there.
+    fn keep(&self, key: &ObjectKey, addon: &ManagedClusterAddOn, made: &Made<'_>, now: Timestamp) -> Plan<Fleet> {
+        let writes = made.ensure(addon);
+        let readiness = match made.account.filter(|_| writes.is_empty()) {
+            Some(account) => {
+                self.refusals().remove(key);
+                Some(say(addon, Readiness::Ready(account), now))
+            }
+            None => self.refusals().get(key).map(|why| say(addon, Readiness::Failed(why), now)),
+        };
+        // What will be refused once more must not keep it from being said.
+        writes.into_iter().collect::<Plan<_>>().after(readiness.flatten().into_iter().collect())
+    }
+}
+
+impl Reconciler<Fleet> for TokenInfrastructure {
+    type Key = ObjectKey;
+
+    const NAME: &'static str = "drover-addon-token";
+
+    fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan<Fleet> {
+        let addon = fleet.addons.mcas.get(key).filter(|addon| addon.metadata.deletion_timestamp.is_none());
+        let Some(addon) = addon else {
+            self.refusals().remove(key);
+            return Plan::default();
+        };
+        let made = Made::of(fleet, key);
+        if token::uses_tokens(addon) {
+            return self.keep(key, addon, &made, now);
+        }
+        self.refusals().remove(key);
+        let removals = made.remove();
+        if removals.is_empty() {
+            say(addon, Readiness::NotNeeded, now).into_iter().collect()
+        } else {
+            removals.into_iter().collect()
+        }
+    }
+
+    fn refused(&self, key: &ObjectKey, write: &str, error: &kube::Error) {
+        // That somebody was faster is no failure, unless what he has made is in the way.
+        if !matches!(error, kube::Error::Api(status) if status.is_conflict()) {
+            self.refusals().insert(key.clone(), format!("could not {write}: {error}"));
+        }
+    }
+}
+
+fn say(addon: &ManagedClusterAddOn, readiness: Readiness<'_>, now: Timestamp) -> Option<Write<Fleet>> {
+    Write::status(addon, &token::saying(addon, readiness, now))
+}
+
+/// What is there for the tokens of an add-on.
+struct Made<'a> {
+    account: Option<&'a ServiceAccount>,
+    role: Option<&'a Role>,
+    binding: Option<&'a RoleBinding>,
+}
+
+impl<'a> Made<'a> {
+    fn of(fleet: &'a Fleet, key: &ObjectKey) -> Self {
+        let named = |name: String| ObjectKey::namespaced(&key.namespace, &name);
+        let role = named(token::role_name(&key.name));
+        Self {
+            account: fleet.tokens.accounts.get(&named(token::account_name(&key.name))).map(|it| &**it),
+            role: fleet.tokens.roles.get(&role).map(|it| &**it),
+            // One that is called so and was not made for tokens is somebody else's.
+            binding: fleet
+                .belongings
+                .binding_at(&role)
+                .filter(|it| it.labels().contains_key(TOKEN_INFRASTRUCTURE_LABEL)),
+        }
+    }
+
+    /// What makes all be there as it should.
+    fn ensure(&self, addon: &ManagedClusterAddOn) -> Vec<Write<Fleet>> {
+        let wanted = token::binding(addon);
+        let binding = match self.binding {
+            // A binding can not be given another role.
+            Some(stored) if stored.role_ref != wanted.role_ref => Some(Write::delete(stored)),
+            stored => Write::ensure(stored, wanted),
+        };
+        let account = Write::ensure(self.account, token::account(addon));
+        let role = Write::ensure(self.role, token::role(addon));
+        account.into_iter().chain(role).chain(binding).collect()
+    }
+
+    /// What makes nothing of it be there: first the right, then what it is for.
+    fn remove(&self) -> Vec<Write<Fleet>> {
+        let removals = [remove(self.binding), remove(self.role), remove(self.account)];
+        removals.into_iter().flatten().collect()
+    }
+}
+
+fn remove<K: Kind>(stored: Option<&K>) -> Option<Write<Fleet>>
+where
+    Fleet: Tracks<K>,
+{
+    stored.filter(|stored| stored.meta().deletion_timestamp.is_none()).map(Write::delete)
+}
+
+impl Fleet {
+    /// Marks the add-on in a namespace that something was made for, so that it comes back if it was removed.
+    pub(crate) fn mark_tokens(&self, namespace: &str, addon: Option<&str>) {
+        if let Some(addon) = addon {
+            self.queues.tokens.mark(ObjectKey::namespaced(namespace, addon));
+        }
+    }
+
+    /// Marks an add-on whose agent proves itself by tokens, or did.
+    pub(super) fn mark_token_user(&self, change: &Change<ManagedClusterAddOn>) {
+        if [&change.old, &change.new].into_iter().flatten().any(|addon| token::is_concerned(addon)) {
+            self.queues.tokens.mark(change.key.clone());
+        }
+    }
+}
+
+impl Tracks<ServiceAccount> for Fleet {
+    fn store(&mut self) -> &mut Store<ServiceAccount> {
+        &mut self.tokens.accounts
+    }
+
+    fn changed(&mut self, change: &Change<ServiceAccount>) {
+        self.mark_tokens(&change.key.namespace, token::addon_of_account(&change.key.name));
+    }
+}
+
+impl Tracks<Role> for Fleet {
+    fn store(&mut self) -> &mut Store<Role> {
+        &mut self.tokens.roles
+    }
+
+    fn changed(&mut self, change: &Change<Role>) {
+        self.mark_tokens(&change.key.namespace, token::addon_of_role(&change.key.name));
+    }
+}
+
+#[cfg(test)]
+mod tests;
