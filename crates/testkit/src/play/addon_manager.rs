@@ -3,10 +3,10 @@
 
 use drover_api::{
     addon::{ConfigReference, ManagedClusterAddOn},
-    names::{ADDON_NAME_LABEL, CONFIG_SPEC_HASH_ANNOTATION},
+    names::{ADDON_NAME_LABEL, CONFIG_SPEC_HASH_ANNOTATION, MANIFEST_APPLIED},
     work::ManifestWork,
 };
-use k8s_openapi::api::rbac::v1::Subject;
+use k8s_openapi::{api::rbac::v1::Subject, apimachinery::pkg::apis::meta::v1::Condition};
 use kube::{
     Api, Client, ResourceExt,
     api::{Patch, PatchParams, PostParams},
@@ -67,9 +67,7 @@ impl AddOnManager {
             .annotated(CONFIG_SPEC_HASH_ANNOTATION, &given_configs(&addon).to_string());
         let works = Api::<ManifestWork>::namespaced(self.client(), cluster);
         let work = works.create(&PostParams::default(), &work).await.expect("a manager makes works");
-        let applied =
-            holds("ManifestApplied", "AddonManifestApplied", "manifests of addon are applied successfully", None);
-        let patch = json!({ "status": { "conditions": [applied] } });
+        let patch = json!({ "status": { "conditions": [manifests_applied()] } });
         addons
             .patch_status(&addon.name_any(), &PatchParams::default(), &Patch::Merge(patch))
             .await
@@ -78,8 +76,13 @@ impl AddOnManager {
     }
 }
 
+/// What a manager reports when it has made its works.
+pub(super) fn manifests_applied() -> Condition {
+    holds(MANIFEST_APPLIED, "AddonManifestApplied", "manifests of addon are applied successfully", None)
+}
+
 /// The hashes of what an add-on was given, by configuration.
-fn given_configs(addon: &ManagedClusterAddOn) -> Value {
+pub(super) fn given_configs(addon: &ManagedClusterAddOn) -> Value {
     let references = addon.status.as_ref().map(|status| status.config_references.as_slice()).unwrap_or_default();
     Value::Object(references.iter().filter_map(given_config).collect::<Map<_, _>>())
 }

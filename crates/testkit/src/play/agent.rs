@@ -209,10 +209,16 @@ fn is_reported(work: &ManifestWork) -> bool {
 
 /// Reports a work as applied and available. It may be gone by now, or have changed, in which case it will be seen again.
 async fn report(works: &Api<ManifestWork>, work: &ManifestWork) {
+    let patch = json!({ "metadata": { "resourceVersion": work.resource_version() }, "status": success(work) });
+    let _ = works.patch_status(&work.name_any(), &PatchParams::default(), &Patch::Merge(patch)).await;
+}
+
+/// The status of a work that is applied and available.
+pub(super) fn success(work: &ManifestWork) -> ManifestWorkStatus {
     let generation = work.metadata.generation;
     let applied = |what| holds("Applied", &format!("AppliedManifest{what}Complete"), "Applied", generation);
     let manifests = work.spec.manifests().iter().zip(0..);
-    let status = ManifestWorkStatus {
+    ManifestWorkStatus {
         conditions: vec![
             applied("Work"),
             holds("Available", "ResourcesAvailable", "All resources are available", generation),
@@ -226,9 +232,7 @@ async fn report(works: &Api<ManifestWork>, work: &ManifestWork) {
                 })
                 .collect(),
         }),
-    };
-    let patch = json!({ "metadata": { "resourceVersion": work.resource_version() }, "status": status });
-    let _ = works.patch_status(&work.name_any(), &PatchParams::default(), &Patch::Merge(patch)).await;
+    }
 }
 
 fn resource_meta(manifest: &Value, ordinal: i32) -> ManifestResourceMeta {

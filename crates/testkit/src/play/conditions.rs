@@ -16,3 +16,8 @@ pub(super) fn holds(type_: &str, reason: &str, message: &str, generation: Option
         last_transition_time: Time(Timestamp::now()),
     }
 }
+
+/// A condition that does not hold, found for an object's present generation.
+pub(super) fn fails(type_: &str, reason: &str, message: &str, generation: Option<i64>) -> Condition {
+    Condition { status: "False".to_owned(), ..holds(type_, reason, message, generation) }
+}
