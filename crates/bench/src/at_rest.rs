@@ -1,29 +1,13 @@
 //! What a hub does that is started again on a fleet at rest: nothing, one hopes.
 
-use std::{
-    env, fs,
-    path::{Path, PathBuf},
-    process::Command,
-    time::Instant,
-};
+use std::{path::PathBuf, time::Instant};
 
-use anyhow::{Context, ensure};
 use clap::Args;
-use drover_api::cluster::{ManagedCluster, ManagedClusterSetBinding, ManagedClusterSetBindingSpec, Placement};
-use drover_testkit::{
-    Server,
-    objects::{self, Described as _},
-};
-use futures_util::{StreamExt, TryStreamExt, stream};
-use k8s_openapi::{api::core::v1::Namespace, jiff::Timestamp};
-use kube::{
-    Api, Client, Config, Resource,
-    api::{Patch, PatchParams, PostParams},
-    config::{KubeConfigOptions, Kubeconfig},
-};
-use serde::{Serialize, de::DeserializeOwned};
+use drover_api::cluster::{ManagedClusterSetBinding, ManagedClusterSetBindingSpec, Placement};
+use drover_testkit::Server;
+use k8s_openapi::api::core::v1::Namespace;
+use kube::{Api, Client};
 use serde_json::{Value, json};
-use tempfile::NamedTempFile;
 use tokio::time::sleep;
 
 use crate::{
@@ -31,13 +15,11 @@ use crate::{
     report::{Report, Table},
     rounded,
     server_counts::Requests,
+    setup::{as_hub, cluster, connect, create, drover, for_each, named, report_cluster},
 };
 
-const HUB_NAMESPACE: &str = "open-cluster-management-hub";
-/// How many objects are made at a time.
-const CONCURRENCY: usize = 32;
-/// How long leases last: nothing may run out while this is measured.
-const LEASE_SECONDS: i32 = 24 * 3600;
+/// The parts of the hub that run: all of them.
+const CONTROLLERS: &str = "*";
 
 /// What a hub does that is started again on a fleet at rest.
 #[derive(Debug, Args)]
@@ -59,21 +41,18 @@ impl AtRest {
     }
 
     async fn run(&self) -> anyhow::Result<Report> {
-        let drover = match &self.drover {
-            Some(drover) => drover.clone(),
-            None => env::current_exe()?.with_file_name("drover"),
-        };
+        let drover = drover(self.drover.as_deref())?;
         let server = Server::start();
         let client = connect(server.kubeconfig()).await?;
         let kubeconfig = as_hub(&server)?;
         self.make_fleet(&client).await?;
 
-        let hub = HubProcess::start(&drover, kubeconfig.path())?;
+        let hub = HubProcess::start(&drover, kubeconfig.path(), CONTROLLERS)?;
         let first = hub.rest().await?;
         hub.stop()?;
 
         let before = Requests::count(&client).await?;
-        let hub = HubProcess::start(&drover, kubeconfig.path())?;
+        let hub = HubProcess::start(&drover, kubeconfig.path(), CONTROLLERS)?;
         let begun = Instant::now();
         let again = hub.rest().await?;
         let time = begun.elapsed();
@@ -123,8 +102,13 @@ impl AtRest {
 
     /// Clusters whose agents have joined, and placements that select them in different ways.
     async fn make_fleet(&self, client: &Client) -> anyhow::Result<()> {
-        let clusters = stream::iter(0..self.clusters).map(|index| make_cluster(client, index));
-        clusters.buffer_unordered(CONCURRENCY).try_collect::<()>().await?;
+        let clusters = Api::all(client.clone());
+        for_each(0..self.clusters, async |index| {
+            let name = format!("cluster-{index:04}");
+            create(&clusters, &cluster(&name, index)).await?;
+            report_cluster(&clusters, &name, index).await
+        })
+        .await?;
         let namespaces = 4;
         for index in 0..namespaces.min(self.placements) {
             let namespace = format!("team-{index}");
@@ -160,69 +144,4 @@ fn spec(index: usize) -> Value {
             "decisionStrategy": { "groupStrategy": { "clustersPerDecisionGroup": "10%" } },
         }),
     }
-}
-
-/// A cluster that is accepted, has joined, and is available.
-async fn make_cluster(client: &Client, index: usize) -> anyhow::Result<()> {
-    let name = format!("cluster-{index:04}");
-    let mut cluster = objects::cluster(&name)
-        .labelled("region", &format!("region-{}", index % 5))
-        .labelled("cluster.open-cluster-management.io/clusterset", "default");
-    cluster.spec.lease_duration_seconds = LEASE_SECONDS;
-    let clusters = Api::<ManagedCluster>::all(client.clone());
-    create(&clusters, &cluster).await?;
-    let now = Timestamp::now();
-    let condition = |kind: &str| json!({ "type": kind, "status": "True", "reason": kind, "message": "", "lastTransitionTime": now.to_string() });
-    let status = json!({ "status": {
-        "conditions": [condition("ManagedClusterJoined"), condition("ManagedClusterConditionAvailable")],
-        "version": { "kubernetes": "v1.34.0" },
-        "allocatable": { "cpu": format!("{}", 1 + index % 97), "memory": "64Gi" },
-        "capacity": { "cpu": "100", "memory": "128Gi" },
-        "clusterClaims": [{ "name": "id.k8s.io", "value": name }],
-    } });
-    clusters.patch_status(&name, &PatchParams::default(), &Patch::Merge(status)).await?;
-    Ok(())
-}
-
-fn named<K: Resource + Default>(name: &str) -> K {
-    let mut object = K::default();
-    object.meta_mut().name = Some(name.to_owned());
-    object
-}
-
-async fn create<K>(api: &Api<K>, object: &K) -> anyhow::Result<()>
-where
-    K: Resource<DynamicType = ()> + Clone + std::fmt::Debug + Serialize + DeserializeOwned,
-{
-    let made = api.create(&PostParams::default(), object).await;
-    made.map(drop).with_context(|| format!("could not make a {} {:?}", K::kind(&()), object.meta().name))
-}
-
-async fn connect(kubeconfig: &Path) -> anyhow::Result<Client> {
-    let kubeconfig = Kubeconfig::read_from(kubeconfig)?;
-    Ok(Client::try_from(Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?)?)
-}
-
-/// A kubeconfig of the hub's own service account, with the roles and under the policies that `deploy` has.
-fn as_hub(server: &Server) -> anyhow::Result<NamedTempFile> {
-    for part in ["../../deploy/hub", "../../deploy/policies"] {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(part);
-        kubectl(server, &["apply", "--server-side", "-f", folder.to_str().context("a path is text")?])?;
-    }
-    let token = kubectl(server, &["create", "token", "--namespace", HUB_NAMESPACE, "--duration=2h", "drover-hub"])?;
-    let mut kubeconfig: Value = serde_saphyr::from_str(&fs::read_to_string(server.kubeconfig())?)?;
-    for user in kubeconfig["users"].as_array_mut().into_iter().flatten() {
-        user["user"] = json!({ "token": token.trim() });
-    }
-    let file = NamedTempFile::new()?;
-    // JSON is YAML.
-    serde_json::to_writer(&file, &kubeconfig)?;
-    Ok(file)
-}
-
-fn kubectl(server: &Server, arguments: &[&str]) -> anyhow::Result<String> {
-    let output =
-        Command::new(Server::kubectl()).arg("--kubeconfig").arg(server.kubeconfig()).args(arguments).output()?;
-    ensure!(output.status.success(), "kubectl failed: {}", String::from_utf8_lossy(&output.stderr));
-    Ok(String::from_utf8(output.stdout)?)
 }

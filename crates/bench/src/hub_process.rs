@@ -2,7 +2,6 @@
 
 use std::{
     collections::BTreeMap,
-    fs,
     io::{BufRead, BufReader},
     net::SocketAddr,
     path::Path,
@@ -17,6 +16,8 @@ use tokio::{
     net::TcpStream,
     time::sleep,
 };
+
+use crate::process::Process;
 
 /// How often it is asked.
 const INTERVAL: Duration = Duration::from_millis(20);
@@ -46,10 +47,12 @@ pub(crate) struct Rest {
 }
 
 impl HubProcess {
-    pub(crate) fn start(drover: &Path, kubeconfig: &Path) -> anyhow::Result<Self> {
+    /// Runs these controllers.
+    pub(crate) fn start(drover: &Path, kubeconfig: &Path, controllers: &str) -> anyhow::Result<Self> {
         let begun = Instant::now();
         let mut process = Command::new(drover)
-            .args(["hub", "--health-listen", "127.0.0.1:0", "--identity", "bench", "--kubeconfig"])
+            .args(["hub", "--health-listen", "127.0.0.1:0", "--identity", "bench", "--controllers", controllers])
+            .arg("--kubeconfig")
             .arg(kubeconfig)
             .env("RUST_LOG", "warn")
             .stdout(Stdio::piped())
@@ -60,6 +63,11 @@ impl HubProcess {
         let health = line.rsplit("http://").next().and_then(|address| address.trim().parse().ok());
         let health = health.with_context(|| format!("the hub did not say where it is, but {line:?}"))?;
         Ok(Self { process, health, begun })
+    }
+
+    /// What the system knows of it.
+    pub(crate) fn process(&self) -> Process {
+        Process(self.process.id())
     }
 
     /// Waits until it has nothing to do any more.
@@ -81,8 +89,8 @@ impl HubProcess {
             ready,
             last_active: last.duration_since(self.begun),
             writes: activity.writes,
-            memory_megabytes: self.memory_megabytes()?,
-            cpu: self.cpu()?,
+            memory_megabytes: self.process().memory_megabytes()?,
+            cpu: self.process().cpu()?,
         })
     }
 
@@ -102,22 +110,6 @@ impl HubProcess {
         let mut answer = String::new();
         stream.read_to_string(&mut answer).await?;
         Ok(answer)
-    }
-
-    fn memory_megabytes(&self) -> anyhow::Result<f64> {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.process.id()))?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("a process has memory")?;
-        let kilobytes: f64 = line.trim().trim_end_matches(" kB").parse()?;
-        Ok(kilobytes / 1024.0)
-    }
-
-    /// What it has used of all CPUs.
-    fn cpu(&self) -> anyhow::Result<Duration> {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.process.id()))?;
-        // The name, in brackets, may hold anything; behind it the 12th and 13th are times of user and system.
-        let fields = stat.rsplit(") ").next().unwrap_or_default().split(' ').skip(11).take(2);
-        let ticks: u64 = fields.filter_map(|field| field.parse::<u64>().ok()).sum();
-        Ok(Duration::from_millis(ticks * 1000 / rustix::param::clock_ticks_per_second()))
     }
 }
 

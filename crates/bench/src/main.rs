@@ -4,13 +4,21 @@
 
 mod at_rest;
 mod hub_process;
+mod own_requests;
 mod placement;
+mod process;
 mod report;
+mod rollout;
 mod server_counts;
+mod setup;
 
-use std::io::Write as _;
+use std::{
+    io::{self, Write as _},
+    path::Path,
+};
 
 use clap::Parser;
+use tracing_subscriber::EnvFilter;
 
 use crate::report::Report;
 
@@ -21,15 +29,26 @@ enum Bench {
     Placement,
     /// What a hub does that is started again on a fleet at rest.
     AtRest(at_rest::AtRest),
+    Rollout(rollout::Rollout),
 }
 
 fn main() -> anyhow::Result<()> {
-    let report = match Bench::parse() {
-        Bench::Placement => placement::measure(),
-        Bench::AtRest(bench) => bench.measure()?,
-    };
-    let text = report.write()?;
-    write!(std::io::stdout(), "{text}")?;
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info,kube=warn"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).init();
+    match Bench::parse() {
+        Bench::Placement => publish(&placement::measure(), None),
+        Bench::AtRest(bench) => publish(&bench.measure()?, None),
+        Bench::Rollout(bench) => bench.measure(|report| publish(report, bench.output.as_deref())),
+    }
+}
+
+/// Writes a report down, into the documentation or somewhere else, and shows it.
+fn publish(report: &Report, folder: Option<&Path>) -> anyhow::Result<()> {
+    match folder {
+        Some(folder) => report.write_to(folder)?,
+        None => report.document()?,
+    }
+    write!(io::stdout(), "{}", report.section())?;
     Ok(())
 }
 

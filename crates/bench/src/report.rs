@@ -45,18 +45,23 @@ impl Table {
 }
 
 impl Report {
-    /// Writes the report down, makes the page anew, and returns the report's part of it.
-    pub(crate) fn write(&self) -> anyhow::Result<String> {
-        let folder = docs().join("benchmarks");
-        fs::create_dir_all(&folder)?;
-        let file = folder.join(&self.name).with_extension("json");
-        let text = serde_json::to_string_pretty(self)? + "\n";
-        fs::write(&file, text).with_context(|| format!("could not write {}", file.display()))?;
+    /// Writes the report into the documentation, and makes the page anew.
+    pub(crate) fn document(&self) -> anyhow::Result<()> {
+        self.write_to(&docs().join("benchmarks"))?;
         fs::write(docs().join("benchmarks.md"), page()?)?;
-        Ok(self.section())
+        Ok(())
     }
 
-    fn section(&self) -> String {
+    /// Writes the report into a folder.
+    pub(crate) fn write_to(&self, folder: &Path) -> anyhow::Result<()> {
+        fs::create_dir_all(folder).with_context(|| format!("could not make {}", folder.display()))?;
+        let file = folder.join(&self.name).with_extension("json");
+        let text = serde_json::to_string_pretty(self)? + "\n";
+        fs::write(&file, text).with_context(|| format!("could not write {}", file.display()))
+    }
+
+    /// The report's part of the page.
+    pub(crate) fn section(&self) -> String {
         let Self { title, about, command, machine, .. } = self;
         let mut text = format!("\n## {title}\n\n{about}\n\n    {command}\n\nMeasured on {machine}.\n");
         for table in &self.tables {

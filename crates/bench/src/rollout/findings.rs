@@ -1,0 +1,214 @@
+//! What was found out about a hub with one fleet, and how it is put into tables.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use super::{count, meter::Cost};
+use crate::{
+    report::{Report, Table},
+    rounded,
+};
+
+/// What was found with a fleet of one size.
+pub(super) struct Findings {
+    pub(super) clusters: usize,
+    /// How many writes a second the server took with no hub in the way.
+    pub(super) rate: f64,
+    pub(super) phases: Vec<Phase>,
+    pub(super) touched: Touched,
+}
+
+/// Whose hub was measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Whose {
+    Drover,
+    Ocm,
+}
+
+/// What happened to the whole fleet.
+pub(super) struct Phase {
+    pub(super) name: &'static str,
+    pub(super) time: Duration,
+    pub(super) cost: Cost,
+}
+
+/// What one change of one work's status costs.
+pub(super) struct Touched {
+    pub(super) changes: u32,
+    pub(super) cpu: Option<Duration>,
+    pub(super) writes: f64,
+}
+
+impl Findings {
+    /// A report on all this, compared with a fleet of another size.
+    pub(super) fn report(&self, whose: Whose, about: &str, command: &str, other: Option<&Self>) -> Report {
+        let (name, title) = match whose {
+            Whose::Drover => ("rollout", "A rollout"),
+            Whose::Ocm => ("rollout-ocm", "A rollout by OCM's manager"),
+        };
+        let (name, title) = (format!("{name}-{}", self.clusters), format!("{title} to {} clusters", self.clusters));
+        let mut report = Report::new(&name, &title, about, command);
+        report.tables.push(self.phases_table());
+        report.tables.push(self.requests_table());
+        report.tables.push(self.touched_table());
+        report.tables.extend(other.map(|other| self.growth_since(other)));
+        report
+    }
+
+    fn phases_table(&self) -> Table {
+        let columns = [
+            "phase",
+            "time, s",
+            "all writes at the server's own rate, s",
+            "the hub's writes per cluster",
+            "other writes per cluster",
+            "the hub's conflicts",
+            "CPU, s",
+            "CPU per cluster, ms",
+            "memory at most, MB",
+        ];
+        let title = format!(
+            "The hub. The server's own rate is {} writes a second: it was taken from 32 at a time, with nothing else going on",
+            rounded(self.rate)
+        );
+        let mut table = Table::new(&title, &columns);
+        for Phase { name, time, cost } in &self.phases {
+            let (hub, own) = (count(cost.hub.writes()), count(cost.own.writes()));
+            table.rows.push(vec![
+                (*name).to_owned(),
+                rounded(time.as_secs_f64()),
+                rounded((hub + own) / self.rate),
+                rounded(hub / self.size()),
+                rounded(own / self.size()),
+                cost.hub.conflicts.to_string(),
+                known(cost.cpu.map(|cpu| cpu.as_secs_f64())),
+                known(self.cpu_per_cluster(cost)),
+                known(cost.peak_megabytes),
+            ]);
+        }
+        table
+    }
+
+    /// Watches are left out, because a server counts them when they end.
+    fn requests_table(&self) -> Table {
+        let columns: Vec<_> = self
+            .phases
+            .iter()
+            .flat_map(|phase| [phase.name.to_owned(), format!("{} per cluster", phase.name)])
+            .collect();
+        let columns: Vec<_> = ["resource", "verb"].into_iter().chain(columns.iter().map(String::as_str)).collect();
+        let mut table = Table::new("Requests that the API server counted and the benchmark did not send", &columns);
+        let sorts: BTreeSet<_> =
+            self.phases.iter().flat_map(|phase| phase.cost.hub.iter()).map(|(sort, _)| sort).collect();
+        for sort in sorts.into_iter().filter(|(_, verb)| verb != "WATCH") {
+            let mut row = vec![sort.0.clone(), sort.1.clone()];
+            for phase in &self.phases {
+                let requests = phase.cost.hub.of(sort);
+                row.extend([requests.to_string(), rounded(count(requests) / self.size())]);
+            }
+            table.rows.push(row);
+        }
+        table
+    }
+
+    fn touched_table(&self) -> Table {
+        let columns = ["changes", "CPU per change, ms", "the hub's writes per change"];
+        let mut table = Table::new(
+            "One work's status changes, to not available and back, while nothing else is going on",
+            &columns,
+        );
+        let Touched { changes, cpu, writes } = &self.touched;
+        table.rows.push(vec![changes.to_string(), known(cpu.map(milliseconds)), rounded(*writes)]);
+        table
+    }
+
+    fn growth_since(&self, other: &Self) -> Table {
+        let title = format!("Compared with {} clusters", other.clusters);
+        let columns =
+            ["what", &format!("{} clusters", other.clusters), &format!("{} clusters", self.clusters), "times"];
+        let mut table = Table::new(&title, &columns);
+        let mut compare = |what: String, other: Option<f64>, this: Option<f64>| {
+            let times = this.zip(other).map(|(this, other)| this / other);
+            table.rows.push(vec![what, known(other), known(this), known(times)]);
+        };
+        for (this, before) in self.phases.iter().zip(&other.phases) {
+            let what = format!("{}: CPU per cluster, ms", this.name);
+            compare(what, other.cpu_per_cluster(&before.cost), self.cpu_per_cluster(&this.cost));
+        }
+        let cpu = |findings: &Self| findings.touched.cpu.map(milliseconds);
+        compare("one work's status: CPU per change, ms".to_owned(), cpu(other), cpu(self));
+        table
+    }
+
+    fn size(&self) -> f64 {
+        count(self.clusters as u64)
+    }
+
+    fn cpu_per_cluster(&self, cost: &Cost) -> Option<f64> {
+        cost.cpu.map(|cpu| milliseconds(cpu) / self.size())
+    }
+}
+
+fn milliseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
+/// A number, if it could be found out.
+fn known(number: Option<f64>) -> String {
+    number.map_or("unknown".to_owned(), rounded)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn findings(clusters: usize, cpu: Option<u64>) -> Findings {
+        let mut cost =
+            Cost { cpu: cpu.map(Duration::from_millis), peak_megabytes: cpu.map(|_| 30.0), ..Cost::default() };
+        for (resource, verb, per_cluster) in
+            [("addons", "POST", 1), ("addons/status", "PATCH", 3), ("addons", "WATCH", 1)]
+        {
+            cost.hub.add((resource.to_owned(), verb.to_owned()), clusters as u64 * per_cluster);
+        }
+        cost.hub.conflicts = 7;
+        cost.own.add(("works".to_owned(), "POST".to_owned()), clusters as u64);
+        let phase = Phase { name: "install", time: Duration::from_secs(20), cost };
+        let touched = Touched { changes: 50, cpu: cpu.map(|_| Duration::from_micros(1500)), writes: 2.0 };
+        Findings { clusters, rate: 500.0, phases: vec![phase], touched }
+    }
+
+    fn rows(report: &Report) -> Vec<String> {
+        report.tables.iter().flat_map(|table| &table.rows).map(|row| row.join(" | ")).collect()
+    }
+
+    #[test]
+    fn what_was_found_is_told_per_cluster() {
+        let report = findings(500, Some(1000)).report(Whose::Drover, "", "rollout", None);
+        assert_eq!(report.name, "rollout-500");
+        assert_eq!(
+            rows(&report),
+            [
+                "install | 20.0 | 5.00 | 4.00 | 1.00 | 7 | 1.00 | 2.00 | 30.0",
+                "addons | POST | 500 | 1.00",
+                "addons/status | PATCH | 1500 | 3.00",
+                "50 | 1.50 | 2.00",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_larger_fleet_is_compared_with_the_first() {
+        let report = findings(1000, Some(3000)).report(Whose::Drover, "", "rollout", Some(&findings(500, Some(1000))));
+        let compared = report.tables.last().unwrap();
+        assert_eq!(compared.title, "Compared with 500 clusters");
+        let [install, change] = &rows(&report)[4..] else { panic!("two rows are expected") };
+        assert_eq!(install, "install: CPU per cluster, ms | 2.00 | 3.00 | 1.50");
+        assert_eq!(change, "one work's status: CPU per change, ms | 1.50 | 1.50 | 1.00");
+    }
+
+    #[test]
+    fn what_no_process_tells_is_unknown() {
+        let report = findings(500, None).report(Whose::Ocm, "", "rollout", None);
+        assert_eq!(report.name, "rollout-ocm-500");
+        assert_eq!(rows(&report)[0], "install | 20.0 | 5.00 | 4.00 | 1.00 | 7 | unknown | unknown | unknown");
+    }
+}

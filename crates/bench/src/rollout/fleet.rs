@@ -1,0 +1,251 @@
+//! The clusters of the benchmark, the placement that selects them, and the add-on.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
+use drover_api::{
+    addon::{AddOnDeploymentConfig, ClusterManagementAddOn, ManagedClusterAddOn},
+    cluster::{ManagedCluster, Placement, PlacementDecision},
+    grammar::SpecHash,
+    names::{DECISION_GROUP_INDEX_LABEL, DECISION_GROUP_NAME_LABEL, LIFECYCLE_ANNOTATION, PLACEMENT_LABEL},
+    work::ManifestWork,
+};
+use drover_engine::placement::SCHEDULING_DISABLED_ANNOTATION;
+use drover_testkit::objects::Described as _;
+use k8s_openapi::api::core::v1::Namespace;
+use kube::{
+    Api, Client, ResourceExt,
+    api::{DeleteParams, ListParams, Patch, PatchParams},
+};
+use serde_json::{Value, json};
+use tokio::time::sleep;
+use tracing::info;
+
+use super::{applied, count};
+use crate::setup::{self, condition, create, for_each, named, report_cluster};
+
+/// The label of all clusters and namespaces that a benchmark makes.
+const LABEL: &str = "drover.dev/bench";
+/// How many clusters are in a slice of a decision.
+const SLICE: usize = 100;
+const CONFIG: &str = "config";
+/// How often it is looked whether something has been written or removed.
+const INTERVAL: Duration = Duration::from_millis(100);
+/// What takes longer than this will not come.
+const PATIENCE: Duration = Duration::from_mins(10);
+
+/// A fleet of so many clusters. All its objects have names that begin with its own.
+pub(super) struct Fleet {
+    client: Client,
+    name: String,
+    size: usize,
+}
+
+impl Fleet {
+    pub(super) fn new(client: Client, size: usize) -> Self {
+        Self { client, name: format!("bench-{size}"), size }
+    }
+
+    pub(super) fn client(&self) -> Client {
+        self.client.clone()
+    }
+
+    /// The name of the add-on, of the placement, and of the namespace that has the placement.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn size(&self) -> usize {
+        self.size
+    }
+
+    pub(super) fn cluster(&self, index: usize) -> String {
+        format!("{}-{index:05}", self.name)
+    }
+
+    pub(super) fn clusters(&self) -> impl Iterator<Item = String> {
+        (0..self.size).map(|index| self.cluster(index))
+    }
+
+    /// Makes all that is there before the add-on, and returns how many writes a second the server took.
+    pub(super) async fn make(&self) -> anyhow::Result<f64> {
+        info!("making {} clusters", self.size);
+        let hint =
+            || format!("`kubectl delete managedclusters,namespaces -l {LABEL}` removes what another run may have left");
+        let clusters = Api::<ManagedCluster>::all(self.client());
+        let namespaces = Api::<Namespace>::all(self.client());
+        create(&namespaces, &named::<Namespace>(&self.name).labelled(LABEL, &self.name)).await.with_context(hint)?;
+        for_each(0..self.size, async |index| {
+            let name = self.cluster(index);
+            create(&namespaces, &named::<Namespace>(&name).labelled(LABEL, &self.name)).await?;
+            create(&clusters, &setup::cluster(&name, index).labelled(LABEL, &self.name)).await
+        })
+        .await
+        .with_context(hint)?;
+        let begun = Instant::now();
+        for_each(0..self.size, async |index| report_cluster(&clusters, &self.cluster(index), index).await).await?;
+        let rate = count(self.size as u64) / begun.elapsed().as_secs_f64();
+        self.make_placement().await?;
+        self.make_config().await?;
+        Ok(rate)
+    }
+
+    /// The placement, with the decision that a hub would make for it.
+    async fn make_placement(&self) -> anyhow::Result<()> {
+        let placements = Api::<Placement>::namespaced(self.client(), &self.name);
+        let placement = named::<Placement>(&self.name).annotated(SCHEDULING_DISABLED_ANNOTATION, "true");
+        create(&placements, &placement).await?;
+        let all: Vec<_> = self.clusters().collect();
+        let mut slices = Vec::new();
+        for (index, clusters) in all.chunks(SLICE).enumerate() {
+            let name = format!("{}-decision-{}", self.name, index + 1);
+            self.make_decision(&name, clusters).await?;
+            slices.push(name);
+        }
+        let group = json!({ "decisionGroupIndex": 0, "decisions": slices, "clusterCount": self.size });
+        let status = json!({ "status": {
+            "numberOfSelectedClusters": self.size,
+            "decisionGroups": [group],
+            "conditions": [condition("PlacementSatisfied", "True"), condition("PlacementMisconfigured", "False")],
+        } });
+        placements.patch_status(&self.name, &PatchParams::default(), &Patch::Merge(status)).await?;
+        Ok(())
+    }
+
+    async fn make_decision(&self, name: &str, clusters: &[String]) -> anyhow::Result<()> {
+        let slices = Api::<PlacementDecision>::namespaced(self.client(), &self.name);
+        let slice = named::<PlacementDecision>(name)
+            .labelled(PLACEMENT_LABEL, &self.name)
+            .labelled(DECISION_GROUP_INDEX_LABEL, "0")
+            .labelled(DECISION_GROUP_NAME_LABEL, "");
+        create(&slices, &slice).await?;
+        let decisions: Vec<_> =
+            clusters.iter().map(|cluster| json!({ "clusterName": cluster, "reason": "" })).collect();
+        let status = Patch::Merge(json!({ "status": { "decisions": decisions } }));
+        slices.patch_status(name, &PatchParams::default(), &status).await?;
+        Ok(())
+    }
+
+    async fn make_config(&self) -> anyhow::Result<()> {
+        let mut config = named::<AddOnDeploymentConfig>(CONFIG);
+        config.spec = serde_json::from_value(content("before"))?;
+        create(&self.configs(), &config).await
+    }
+
+    fn configs(&self) -> Api<AddOnDeploymentConfig> {
+        Api::namespaced(self.client(), &self.name)
+    }
+
+    /// Makes the add-on, for all clusters.
+    pub(super) async fn install(&self, strategy: &Value) -> anyhow::Result<()> {
+        create(&Api::all(self.client()), &self.addon(strategy)?).await
+    }
+
+    fn addon(&self, strategy: &Value) -> anyhow::Result<ClusterManagementAddOn> {
+        let mut kind = json!({ "group": "addon.open-cluster-management.io", "resource": "addondeploymentconfigs" });
+        let supported = kind.clone();
+        kind["namespace"] = self.name.clone().into();
+        kind["name"] = CONFIG.into();
+        let placement = json!({
+            "namespace": self.name, "name": self.name, "configs": [kind], "rolloutStrategy": strategy,
+        });
+        let mut addon = named::<ClusterManagementAddOn>(&self.name).annotated(LIFECYCLE_ANNOTATION, "addon-manager");
+        addon.spec = serde_json::from_value(json!({
+            "supportedConfigs": [supported],
+            "installStrategy": { "type": "Placements", "placements": [placement] },
+        }))?;
+        Ok(addon)
+    }
+
+    /// Changes the content of the configuration.
+    pub(super) async fn upgrade(&self) -> anyhow::Result<()> {
+        let patch = Patch::Merge(json!({ "spec": content("after") }));
+        self.configs().patch(CONFIG, &PatchParams::default(), &patch).await?;
+        Ok(())
+    }
+
+    /// Writes a hash of the present configuration to where OCM's manager expects it. It takes any text that differs with the content.
+    pub(super) async fn write_hash(&self) -> anyhow::Result<()> {
+        let generation = self.configs().get(CONFIG).await?.metadata.generation.unwrap_or_default();
+        let addons = Api::<ClusterManagementAddOn>::all(self.client());
+        let begun = Instant::now();
+        loop {
+            let mut addon = serde_json::to_value(addons.get(&self.name).await?)?;
+            let desired = addon.pointer_mut("/status/installProgressions/0/configReferences/0/desiredConfig");
+            if let Some(desired) = desired {
+                desired["specHash"] = format!("{generation:064x}").into();
+                let patch = json!({
+                    "metadata": { "resourceVersion": addon["metadata"]["resourceVersion"] },
+                    "status": { "installProgressions": addon["status"]["installProgressions"] },
+                });
+                match addons.patch_status(&self.name, &PatchParams::default(), &Patch::Merge(patch)).await {
+                    // Somebody else has written meanwhile.
+                    Err(kube::Error::Api(status)) if status.is_conflict() => {}
+                    written => return Ok(written.map(drop)?),
+                }
+            }
+            ensure!(begun.elapsed() < PATIENCE, "the hub does not list the configuration in the status of the add-on");
+            sleep(INTERVAL).await;
+        }
+    }
+
+    /// The hash of the configuration that clusters run.
+    pub(super) async fn applied(&self) -> anyhow::Result<SpecHash> {
+        let addons = Api::<ManagedClusterAddOn>::namespaced(self.client(), &self.cluster(0));
+        let addon = addons.get(&self.name).await?;
+        applied(&addon).cloned().context("the add-on does not run what it was given any more")
+    }
+
+    /// A work of the add-on.
+    pub(super) async fn work(&self, cluster: &str) -> anyhow::Result<ManifestWork> {
+        let works = Api::<ManifestWork>::namespaced(self.client(), cluster);
+        Ok(works.get(&format!("addon-{}-deploy-0", self.name)).await?)
+    }
+
+    /// Reports whether a work is available, as its agent would.
+    pub(super) async fn report(&self, work: &ManifestWork, is_available: bool) -> anyhow::Result<()> {
+        let works = Api::<ManifestWork>::namespaced(self.client(), &work.namespace().unwrap_or_default());
+        let mut conditions =
+            [condition("Applied", "True"), condition("Available", if is_available { "True" } else { "False" })];
+        for condition in &mut conditions {
+            condition["observedGeneration"] = work.metadata.generation.into();
+        }
+        let patch = Patch::Merge(json!({ "status": { "conditions": conditions } }));
+        works.patch_status(&work.name_any(), &PatchParams::default(), &patch).await?;
+        Ok(())
+    }
+
+    /// Removes all that was made, and waits until it is gone.
+    pub(super) async fn remove(&self) -> anyhow::Result<()> {
+        let (clusters, namespaces) = (Api::<ManagedCluster>::all(self.client()), Api::<Namespace>::all(self.client()));
+        let now = DeleteParams::default();
+        let addons = Api::<ClusterManagementAddOn>::all(self.client());
+        is_removed(addons.delete(&self.name, &now).await)?;
+        for_each(self.clusters(), async |cluster: String| {
+            is_removed(clusters.delete(&cluster, &now).await)?;
+            is_removed(namespaces.delete(&cluster, &now).await)
+        })
+        .await?;
+        is_removed(namespaces.delete(&self.name, &now).await)?;
+        let left = ListParams::default().labels(&format!("{LABEL}={}", self.name)).limit(1);
+        let begun = Instant::now();
+        while !clusters.list(&left).await?.items.is_empty() || !namespaces.list(&left).await?.items.is_empty() {
+            ensure!(begun.elapsed() < PATIENCE, "clusters or namespaces with {LABEL}={} do not go", self.name);
+            sleep(INTERVAL).await;
+        }
+        Ok(())
+    }
+}
+
+/// What is not there needs not be removed.
+fn is_removed<T>(outcome: kube::Result<T>) -> anyhow::Result<()> {
+    match outcome {
+        Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),
+        outcome => Ok(outcome.map(drop)?),
+    }
+}
+
+/// The content of the configuration.
+fn content(value: &str) -> Value {
+    json!({ "customizedVariables": [{ "name": "STATE", "value": value }] })
+}
