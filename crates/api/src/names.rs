@@ -50,6 +50,8 @@ pub const AGENTS_GROUP: &str = "system:open-cluster-management:managed-clusters"
 
 /// The label of a work that names its add-on.
 pub const ADDON_NAME_LABEL: &str = "open-cluster-management.io/addon-name";
+/// The label of a work that names the namespace of its add-on, where that is not the work's own.
+pub const ADDON_NAMESPACE_LABEL: &str = "open-cluster-management.io/addon-namespace";
 /// The label of a work with the version of its add-on.
 pub const ADDON_VERSION_LABEL: &str = "open-cluster-management.io/addon-version";
 /// The annotation of a work with the hashes of the configurations that it was made from, as OCM spells it.

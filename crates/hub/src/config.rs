@@ -19,6 +19,7 @@ use std::{
 
 use drover_api::{
     addon::{AddOnConfig, ClusterManagementAddOn, ConfigGroupResource, ManagedClusterAddOn},
+    drover::AddOnRollout,
     grammar::SpecHash,
 };
 use drover_engine::addon::catalog::Found;
@@ -29,13 +30,17 @@ use drover_runtime::{
 use tokio::sync::watch;
 use tracing::{info, warn};
 
+pub(crate) use self::{
+    content::Config,
+    revision::{Revisions, missing},
+    watching::Watching,
+};
 use self::{
-    content::{Config, Stored, own_types},
+    content::{Stored, own_types},
     definition::Definition,
     mention::{Mention, Mentions},
     revision::Kept,
 };
-pub(crate) use self::{revision::Revisions, watching::Watching};
 use crate::fleet::{Queues, remove_from};
 
 /// The configurations that somebody refers to, and their types.
@@ -136,10 +141,6 @@ impl Configs {
     }
 
     /// What there is of a configuration.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "sets are made by the controller of rollouts, which is not there yet")
-    )]
     pub(crate) fn find(&self, config: &AddOnConfig) -> Found {
         let Some(type_) = self.types.get(&config.group_resource) else { return Found::NotYet };
         let key = key_of(config);
@@ -157,14 +158,15 @@ impl Configs {
     }
 
     /// The templates of an add-on.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "versions are told by the controller of rollouts, which is not there yet")
-    )]
     pub(crate) fn templates_of(&self, addon: &str) -> impl Iterator<Item = (&ObjectKey, &Config)> {
         let templates = self.types.get(&content::templates()).map(|type_| &type_.configs);
         let keys = self.templates.get(addon).into_iter().flatten();
         keys.filter_map(move |key| Some((key, &templates?.get(key)?.spec)))
+    }
+
+    /// What is remembered of an add-on's rollouts.
+    pub(crate) fn rollout(&self, key: &ObjectKey) -> Option<&AddOnRollout> {
+        self.kept.rollouts.get(key).map(|rollout| &**rollout)
     }
 
     /// A configuration, if it is known.

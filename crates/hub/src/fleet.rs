@@ -10,11 +10,13 @@ use drover_api::{
     cluster::{
         AddOnPlacementScore, ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding, Placement, PlacementDecision,
     },
-    names::PLACEMENT_LABEL,
+    names::{CLUSTER_AVAILABLE, DECISION_GROUP_INDEX_LABEL, DECISION_GROUP_NAME_LABEL, PLACEMENT_LABEL},
     reference::ClusterName,
 };
 use drover_engine::{
+    addon::rollout::member::Group,
     cluster::taints,
+    condition::{Holds, holds},
     placement::{Misconfigured, sets::Membership},
 };
 use drover_runtime::{
@@ -31,7 +33,7 @@ use crate::{
     addon::{Inventory, Tokens},
     cluster::Belongings,
     config::Configs,
-    placement::Judging,
+    placement::{Judging, slices_of},
 };
 
 /// The objects of the API that the hub works with, and what is derived from them.
@@ -51,7 +53,7 @@ pub(crate) struct Fleet {
     /// What each placement has found out about clusters.
     pub(crate) judging: BTreeMap<ObjectKey, Judging>,
     /// Which placements have selected a cluster, and in how many slices.
-    pub(crate) selections: BTreeMap<ClusterName, BTreeMap<ObjectKey, usize>>,
+    pub(crate) selections: BTreeMap<ClusterName, BTreeMap<ObjectKey, Chosen>>,
     /// What belongs to clusters.
     pub(crate) belongings: Belongings,
     /// The add-ons, and where they are.
@@ -214,19 +216,53 @@ impl Fleet {
         self.queues.placements.mark(key.clone());
     }
 
-    fn count_selection(&mut self, cluster: &ClusterName, placement: &ObjectKey, selected: bool) {
-        let counts = self.selections.entry(cluster.clone()).or_default();
-        let count = counts.entry(placement.clone()).or_default();
-        *count = if selected { *count + 1 } else { count.saturating_sub(1) };
-        if *count == 0 {
-            counts.remove(placement);
+    fn count_selection(&mut self, cluster: &ClusterName, placement: &ObjectKey, group: Option<&Group>) {
+        let chosen_by = self.selections.entry(cluster.clone()).or_default();
+        let chosen = chosen_by.entry(placement.clone()).or_default();
+        match group {
+            Some(group) => *chosen = Chosen { slices: chosen.slices + 1, group: group.clone() },
+            None => chosen.slices = chosen.slices.saturating_sub(1),
         }
-        if counts.is_empty() {
+        if chosen.slices == 0 {
+            chosen_by.remove(placement);
+        }
+        if chosen_by.is_empty() {
             self.selections.remove(cluster);
         }
         if let Some(judging) = self.judging.get(placement) {
             judging.selection_changed(cluster);
         }
+    }
+
+    /// The clusters that a placement has selected.
+    pub(crate) fn selected_by(&self, placement: &ObjectKey) -> impl Iterator<Item = ClusterName> + use<'_> {
+        let slices = slices_of(self, placement).into_iter().filter_map(|slice| slice.status.as_ref());
+        slices.flat_map(|status| &status.decisions).map(|decision| decision.cluster_name.clone())
+    }
+
+    /// Whether a cluster says that it is available.
+    pub(crate) fn is_online(&self, cluster: &ClusterName) -> bool {
+        let cluster = self.cluster(cluster).filter(|cluster| cluster.metadata.deletion_timestamp.is_none());
+        let status = cluster.and_then(|cluster| cluster.status.as_ref());
+        status.is_some_and(|status| holds(&status.conditions, CLUSTER_AVAILABLE) == Some(Holds::Yes))
+    }
+}
+
+/// That a placement has selected a cluster.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Chosen {
+    /// In how many slices: in two for a moment, when it moves from one to another.
+    slices: usize,
+    /// In which group.
+    pub(crate) group: Group,
+}
+
+/// The group that a slice is of.
+fn group_of(decision: &PlacementDecision) -> Group {
+    let labels = decision.labels();
+    Group {
+        index: labels.get(DECISION_GROUP_INDEX_LABEL).and_then(|index| index.parse().ok()).unwrap_or_default(),
+        name: labels.get(DECISION_GROUP_NAME_LABEL).filter(|name| !name.is_empty()).map(|name| name.as_str().into()),
     }
 }
 
@@ -348,8 +384,10 @@ impl Tracks<PlacementDecision> for Fleet {
             } else {
                 remove_from(&mut self.slices, &placement, &change.key);
             }
+            let group = selected.then(|| group_of(decision));
             for selection in decision.status.iter().flat_map(|status| &status.decisions) {
-                self.count_selection(&selection.cluster_name, &placement, selected);
+                self.count_selection(&selection.cluster_name, &placement, group.as_ref());
+                self.look_again_at_member(&placement, &selection.cluster_name);
             }
             self.mark_placement(&placement, Judging::stored_changed);
             self.mark_followers(&placement);

@@ -51,9 +51,12 @@ use tokio::{sync::watch, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
-pub use crate::controllers::{Area, Controllers, NotControllers};
+pub use crate::{
+    addon::Dialect,
+    controllers::{Area, Controllers, NotControllers},
+};
 use crate::{
-    addon::{AddOns, Installs, TokenInfrastructure, for_tokens},
+    addon::{AddOns, Installs, Rollouts, TokenInfrastructure, for_tokens, works},
     cluster::{
         Clusters, SigningRequests, is_binding_for_agents, is_for_agents, leases, requests, trim_remains, trim_request,
     },
@@ -87,6 +90,8 @@ pub struct Options {
     /// Whether it takes over the add-ons that somebody else has made where they should be: it removes them when they are
     /// no longer wanted there.
     pub adopt_existing: bool,
+    /// In whose words it reports on add-ons.
+    pub dialect: Dialect,
 }
 
 /// Why a hub could not be run.
@@ -256,6 +261,7 @@ impl Watches<'_> {
         }
         if controllers.runs(Area::AddOn) {
             self.all::<ClusterManagementAddOn>();
+            self.some::<ManifestWork>(works());
             self.configs(&options.namespace, clock);
             self.some::<ServiceAccount>(for_tokens());
             self.some::<Role>(for_tokens());
@@ -364,16 +370,15 @@ fn run_controllers(options: &Options, queues: Queues, client: &Client, tools: &T
     if options.controllers.runs(Area::AddOn) {
         let installs = Installs::new(options.adopt_existing, tools.metrics.clone());
         run(installs, queues.installs, client, tools, stage);
-        run(AddOns, queues.addons, client, tools, stage);
+        run(AddOns { dialect: options.dialect }, queues.addons, client, tools, stage);
+        run(Rollouts { dialect: options.dialect }, queues.rollouts, client, tools, stage);
         run(TokenInfrastructure::default(), queues.tokens, client, tools, stage);
         run(Revisions, queues.revisions, client, tools, stage);
     } else {
-        for queue in [&queues.installs, &queues.addons, &queues.tokens, &queues.revisions] {
+        for queue in [queues.installs, queues.addons, queues.rollouts, queues.tokens, queues.revisions] {
             queue.close();
         }
     }
-    // Nobody gives clusters anything yet.
-    queues.rollouts.close();
 }
 
 async fn serve(

@@ -11,7 +11,7 @@ use std::{
 use anyhow::{Context, bail};
 use clap::Args;
 use drover_api::cluster::Placement;
-use drover_hub::{Controllers, Hub, Options};
+use drover_hub::{Area, Controllers, Dialect, Hub, Options};
 use drover_runtime::{client, clock::Clock};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::{
@@ -20,6 +20,7 @@ use kube::{
     config::{KubeConfigOptions, Kubeconfig},
 };
 use tokio::signal::unix::{SignalKind, signal};
+use tracing::warn;
 use tracing_subscriber::EnvFilter;
 
 /// The namespace of the hub's own objects where it does not run in a pod.
@@ -67,6 +68,17 @@ pub(crate) struct HubCommand {
     /// the hub removes nothing that it has not made. Once is enough.
     #[arg(long)]
     adopt_existing: bool,
+    /// In whose words to report on add-ons: drover, with canaries and versions; or ocm, where the CRDs are OCM's own and have
+    /// no place for these. It goes by the CRDs where it is not set.
+    #[arg(long, value_name = "NAME")]
+    dialect: Option<DialectName>,
+}
+
+/// The dialects, as they are named on the command line.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum DialectName {
+    Drover,
+    Ocm,
 }
 
 impl HubCommand {
@@ -91,6 +103,7 @@ impl HubCommand {
             bootstrap_groups: self.bootstrap_groups.iter().filter(|group| !group.is_empty()).cloned().collect(),
             debug_listen: self.debug_listen,
             adopt_existing: self.adopt_existing,
+            dialect: self.dialect(&client).await?,
         };
         if options.identity.is_some() {
             check_namespace(&client, &options.namespace).await?;
@@ -108,6 +121,22 @@ impl HubCommand {
         }
         hub.stop().await;
         Ok(())
+    }
+
+    /// In whose words to report. Where the CRDs are OCM's, it is told what that means.
+    async fn dialect(&self, client: &Client) -> anyhow::Result<Dialect> {
+        let dialect = match self.dialect {
+            Some(DialectName::Drover) => Dialect::Drover,
+            Some(DialectName::Ocm) => Dialect::Ocm,
+            None if !self.controllers.runs(Area::AddOn) => Dialect::default(),
+            None => Dialect::detect(client.clone()).await.context("could not read the definition of add-ons")?,
+        };
+        if dialect == Dialect::Ocm {
+            warn!(
+                "reporting in OCM's words: versions and the strategies UpdateAll, RollingUpdate and RollingUpdateWithCanary are off; apply Drover's CRDs to have them"
+            );
+        }
+        Ok(dialect)
     }
 
     async fn client(&self) -> anyhow::Result<Client> {

@@ -17,6 +17,7 @@ mod hub;
 mod parts;
 mod placements;
 mod policies;
+mod rollouts;
 mod round_trip;
 mod rules;
 mod running;

@@ -6,7 +6,7 @@ use drover_api::{
     cluster::{ManagedCluster, ManagedClusterSetBinding, ManagedClusterSetBindingSpec, Placement},
     names::{CLUSTER_AVAILABLE, CLUSTER_SET_LABEL},
 };
-use drover_hub::{Controllers, Hub, Options};
+use drover_hub::{Controllers, Dialect, Hub, Options};
 use drover_runtime::clock::{Clock, ManualClock, after};
 use drover_testkit::{
     World,
@@ -58,6 +58,7 @@ pub(crate) fn options() -> Options {
         health_listen: None,
         debug_listen: None,
         adopt_existing: false,
+        dialect: Dialect::Drover,
         controllers: Controllers::default(),
         bootstrap_groups: BTreeSet::from(["system:bootstrappers:managedcluster".to_owned()]),
     }

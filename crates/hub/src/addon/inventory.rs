@@ -8,7 +8,9 @@ use std::{
 use drover_api::{
     addon::{ClusterManagementAddOn, InstallStrategyType, ManagedClusterAddOn, PlacementStrategy},
     cluster::{ManagedCluster, Placement},
+    names::ADDON_NAME_LABEL,
     reference::{ClusterName, PlacementRef},
+    work::ManifestWork,
 };
 use drover_engine::addon::{
     inheritance::{is_managed, passes_on_the_same, strategy},
@@ -20,6 +22,7 @@ use drover_runtime::{
 };
 use kube::{Resource, ResourceExt};
 
+use super::book::Book;
 use crate::fleet::{Fleet, remove_from};
 
 /// The add-ons that there are, and the clusters that they are on.
@@ -27,6 +30,10 @@ use crate::fleet::{Fleet, remove_from};
 pub(crate) struct Inventory {
     pub(crate) cmas: Store<ClusterManagementAddOn>,
     pub(crate) mcas: Store<ManagedClusterAddOn>,
+    /// The works of add-ons, without what they apply.
+    pub(super) works: Store<ManifestWork>,
+    /// The rollouts of each add-on.
+    pub(super) books: BTreeMap<ObjectKey, Book>,
     /// Where each add-on is, by its name.
     on_clusters: BTreeMap<Arc<str>, BTreeSet<ObjectKey>>,
     /// How the clusters of each add-on are chosen.
@@ -51,13 +58,31 @@ impl Inventory {
         self.choices.get(addon)
     }
 
+    /// The works of an add-on on one cluster.
+    pub(super) fn works_of<'a>(&'a self, on_cluster: &'a ManagedClusterAddOn) -> Vec<&'a ManifestWork> {
+        let meta = on_cluster.meta();
+        let works = self.works.in_namespace(meta.namespace.as_deref().unwrap_or_default()).map(|(_, work)| &**work);
+        works.filter(|work| work.labels().get(ADDON_NAME_LABEL) == meta.name.as_ref()).collect()
+    }
+
+    /// Has an add-on's rollouts look at a cluster again.
+    fn look_again_at(&self, addon: &ObjectKey, cluster: &str) {
+        if let Some(book) = self.books.get(addon) {
+            book.look_again_at(&ClusterName::from(cluster));
+        }
+    }
+
     /// Takes note of an add-on's strategy as it is now.
     fn relist(&mut self, change: &Change<ClusterManagementAddOn>) {
         for placement in change.old.iter().flat_map(|addon| placements_of(addon)) {
             remove_from(&mut self.followers, &placement, &change.key);
         }
         self.choices.remove(&change.key);
-        let Some(addon) = &change.new else { return };
+        let Some(addon) = &change.new else {
+            self.books.remove(&change.key);
+            return;
+        };
+        self.books.entry(change.key.clone()).or_default();
         for placement in placements_of(addon) {
             self.followers.entry(placement).or_default().insert(change.key.clone());
         }
@@ -215,7 +240,16 @@ impl Fleet {
 
     fn mark_rollouts_on(&self, cluster: &str) {
         for (addon, _) in self.addons.mcas.in_namespace(cluster) {
-            self.queues.rollouts.mark(ObjectKey::cluster_wide(&addon.name));
+            let addon = ObjectKey::cluster_wide(&addon.name);
+            self.addons.look_again_at(&addon, cluster);
+            self.queues.rollouts.mark(addon);
+        }
+    }
+
+    /// Has the rollouts that go by a placement look at a cluster again, which it selects now or has selected.
+    pub(crate) fn look_again_at_member(&self, placement: &ObjectKey, cluster: &ClusterName) {
+        for addon in self.addons.followers.get(placement).into_iter().flatten() {
+            self.addons.look_again_at(addon, cluster.as_str());
         }
     }
 
@@ -262,6 +296,7 @@ impl Tracks<ManagedClusterAddOn> for Fleet {
         if !stays(change, |old, new| old.annotations() == new.annotations() && is_same_object(old, new)) {
             self.queues.installs.mark(addon.clone());
         }
+        self.addons.look_again_at(&addon, &change.key.namespace);
         self.queues.rollouts.mark(addon);
         // The next may have its turn.
         if change.new.is_none() && self.is_leaving(&change.key.namespace) {

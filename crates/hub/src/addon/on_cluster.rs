@@ -1,10 +1,19 @@
 //! The add-on controller: keeps one add-on on one cluster up to date.
 //!
-//! Watches add-ons, and clusters for their annotations. Its key is a ManagedClusterAddOn. It writes that object's owner, and the
-//! annotations that are copied from the cluster.
+//! Watches add-ons and their works, and clusters for their annotations. Its key is a ManagedClusterAddOn. It writes that object's owner, the
+//! annotations that are copied from the cluster, the version that its placement gives it, and its status.
 
-use drover_api::{addon::ManagedClusterAddOn, reference::ClusterName};
-use drover_engine::addon::inheritance::{inherited, is_managed};
+use drover_api::{
+    addon::{ClusterManagementAddOn, ManagedClusterAddOn},
+    grammar::Version,
+    reference::ClusterName,
+};
+use drover_engine::addon::{
+    assignment::assigned,
+    inheritance::{inherited, is_managed},
+    mark::Given,
+    rollout::listed,
+};
 use drover_runtime::{
     controller::{Plan, Reconciler},
     store::ObjectKey,
@@ -12,31 +21,84 @@ use drover_runtime::{
 };
 use k8s_openapi::jiff::Timestamp;
 
+use super::{
+    Dialect,
+    progress::{self, Subject},
+    shelf::Shelf,
+};
 use crate::fleet::Fleet;
 
-pub(crate) struct AddOns;
+pub(crate) struct AddOns {
+    /// In whose words it reports.
+    pub(crate) dialect: Dialect,
+}
 
 impl Reconciler<Fleet> for AddOns {
     type Key = ObjectKey;
 
     const NAME: &'static str = "drover-addon";
 
-    fn plan(&self, fleet: &Fleet, key: &ObjectKey, _: Timestamp) -> Plan<Fleet> {
+    fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan<Fleet> {
         let Some(on_cluster) = fleet.addons.mcas.get(key) else { return Plan::default() };
-        // An object can not be written twice in one step: all else comes when this is as it should be.
-        with_inheritance(fleet, key, on_cluster).into_iter().collect()
+        let Some(addon) = fleet.addons.cmas.get(&ObjectKey::cluster_wide(&key.name)) else { return Plan::default() };
+        let is_going = addon.metadata.deletion_timestamp.is_some() || on_cluster.metadata.deletion_timestamp.is_some();
+        if is_going || !is_managed(addon) {
+            return Plan::default();
+        }
+        // An object can not be written twice in one step: what it is comes before what is said of it.
+        let write =
+            with_inheritance(fleet, key, on_cluster, addon).or_else(|| self.with_status(fleet, on_cluster, addon, now));
+        write.into_iter().collect()
     }
 }
 
-/// Gives an add-on what it has from its ClusterManagementAddOn and from its cluster; nothing if it has it.
-fn with_inheritance(fleet: &Fleet, key: &ObjectKey, on_cluster: &ManagedClusterAddOn) -> Option<Write<Fleet>> {
-    let addon = fleet.addons.cmas.get(&ObjectKey::cluster_wide(&key.name))?;
-    let is_going = addon.metadata.deletion_timestamp.is_some() || on_cluster.metadata.deletion_timestamp.is_some();
-    if is_going || !is_managed(addon) {
+impl AddOns {
+    /// Tells how far the add-on is on its cluster; nothing if that is told already.
+    fn with_status(
+        &self,
+        fleet: &Fleet,
+        on_cluster: &ManagedClusterAddOn,
+        addon: &ClusterManagementAddOn,
+        now: Timestamp,
+    ) -> Option<Write<Fleet>> {
+        let key = ObjectKey::cluster_wide(addon.metadata.name.as_deref()?);
+        let record = fleet.configs.rollout(&key)?;
+        let pages = fleet.addons.books.get(&key)?.open();
+        let shelf = Shelf::of(fleet, addon, self.dialect);
+        let subject = Subject { fleet, on_cluster, shelf: &shelf, dialect: self.dialect, now };
+        progress::told(&subject, record, &pages)
+    }
+}
+
+/// Gives an add-on what it has from its ClusterManagementAddOn, from its cluster and from its placement; nothing if it has it.
+fn with_inheritance(
+    fleet: &Fleet,
+    key: &ObjectKey,
+    on_cluster: &ManagedClusterAddOn,
+    addon: &ClusterManagementAddOn,
+) -> Option<Write<Fleet>> {
+    let cluster = fleet.cluster(&ClusterName::from(&*key.namespace)).map(|cluster| &**cluster);
+    let inherited = inherited(on_cluster, addon, cluster);
+    let version = assigned_version(fleet, key, on_cluster, addon);
+    Write::update(on_cluster, &assigned(&inherited, version.as_ref()))
+}
+
+/// The version that a cluster was given by the template of its placement's add-ons.
+fn assigned_version(
+    fleet: &Fleet,
+    key: &ObjectKey,
+    on_cluster: &ManagedClusterAddOn,
+    addon: &ClusterManagementAddOn,
+) -> Option<Version> {
+    let asked: Vec<_> = listed(addon).iter().filter_map(|entry| entry.addon_template.as_ref()?.version()).collect();
+    if asked.is_empty() {
         return None;
     }
-    let cluster = fleet.cluster(&ClusterName::from(&*key.namespace)).map(|cluster| &**cluster);
-    Write::update(on_cluster, &inherited(on_cluster, addon, cluster))
+    let given = Given::read(&on_cluster.status.as_ref()?.conditions)?;
+    let record = fleet.configs.rollout(&ObjectKey::cluster_wide(&key.name))?;
+    let sets = record.status.iter().flat_map(|status| &status.sets);
+    let set = sets.into_iter().find(|set| set.fingerprint == given.set)?;
+    set.version.clone()
 }
 
 #[cfg(test)]
@@ -53,7 +115,7 @@ mod tests {
         scene.cluster("one", &json!({ "annotations": { "addon.open-cluster-management.io/x": "1" } }));
         scene.set::<ClusterManagementAddOn>(None, "hello", addon);
         scene.on_cluster("one", "hello", on_cluster);
-        words(&scene.plan(&AddOns, &ObjectKey::namespaced("one", "hello"))).len()
+        words(&scene.plan(&AddOns { dialect: Dialect::Drover }, &ObjectKey::namespaced("one", "hello"))).len()
     }
 
     #[test]

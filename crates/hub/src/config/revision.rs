@@ -38,7 +38,7 @@ pub(super) struct Kept {
     revisions: Store<ConfigRevision>,
     /// The revisions of each content.
     of_content: Index,
-    rollouts: Store<AddOnRollout>,
+    pub(super) rollouts: Store<AddOnRollout>,
     /// The rollouts that need each content.
     needed_by: Index,
     queue: Arc<Queue<ObjectKey>>,
@@ -194,10 +194,6 @@ impl Reconciler<Fleet> for Revisions {
 }
 
 /// What has to be written so that the contents of a set are kept, as far as there still is what has them.
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "sets are given by the controller of rollouts, which is not there yet")
-)]
 pub(crate) fn missing(fleet: &Fleet, configs: &[SetConfig]) -> Vec<Write<Fleet>> {
     let kept = &fleet.configs.kept;
     let is_kept = |revision: &ConfigRevision| kept.revisions.has(&ObjectKey::of(revision));

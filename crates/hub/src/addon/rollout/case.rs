@@ -1,0 +1,377 @@
+//! One add-on, with everything that its rollouts are decided by.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use drover_api::{
+    addon::{ClusterManagementAddOn, ManagedClusterAddOn},
+    drover::{Acknowledged, AddOnRollout, AddOnRolloutStatus, RolloutProgress},
+    grammar::WindowSize,
+    names::{AVAILABLE, INSTALLED_ANNOTATION, PAUSE_ANNOTATION, RETRY_ANNOTATION, SKIP_ANNOTATION},
+    reference::{ClusterName, PlacementRef},
+};
+use drover_engine::{
+    addon::{
+        configuration::Problem,
+        mark::{Given, Proof},
+        registry,
+        rollout::{
+            Course, Give, Goal, Happening, Hold, Plan as Planned, Rollout, Sets, Source, Wish, entries, listed,
+            member::{Member, Presence, Selection},
+        },
+        steering::{self, Steering},
+    },
+    condition::{Holds, holds},
+};
+use drover_runtime::{controller::Plan, events::Event, store::ObjectKey, write::Write};
+use k8s_openapi::jiff::Timestamp;
+use kube::ResourceExt;
+
+use super::{
+    Rollouts,
+    record::{self, Summary},
+};
+use crate::{
+    addon::{
+        book::{Context, Pages},
+        inventory::placement_key,
+        progress::{self, Subject},
+        shelf::Shelf,
+    },
+    config,
+    fleet::Fleet,
+};
+
+/// How many clusters are given something in one step. What comes of it is known before the next.
+const AT_ONCE: usize = 256;
+
+/// The annotations by which people steer single clusters.
+const STEERING: [&str; 3] = [PAUSE_ANNOTATION, SKIP_ANNOTATION, RETRY_ANNOTATION];
+
+/// One add-on, with everything that its rollouts are decided by.
+#[derive(Clone, Copy)]
+pub(super) struct Case<'a> {
+    pub(super) fleet: &'a Fleet,
+    pub(super) key: &'a ObjectKey,
+    pub(super) addon: &'a ClusterManagementAddOn,
+    pub(super) record: &'a AddOnRollout,
+    pub(super) hub: &'a Rollouts,
+    pub(super) now: Timestamp,
+}
+
+impl Case<'_> {
+    /// Brings the book up to date, and does what follows from it.
+    pub(super) fn follow(&self, pages: &mut Pages) -> Plan<Fleet> {
+        let shelf = Shelf::of(self.fleet, self.addon, self.hub.dialect);
+        self.look_at_clusters(pages, &shelf);
+        let acknowledged = self.acknowledge(pages);
+        let wishes = self.wishes(pages, &shelf);
+        let sets = self.sets(&wishes);
+        let retried = acknowledged.as_ref().and_then(|acknowledged| acknowledged.retried.as_ref()).map(|time| time.0);
+        let planned = pages.rollout.plan(&wishes, &sets, retried, self.now);
+        self.have_others_look(pages, &planned);
+        let revisions = self.revisions(&wishes);
+        let summary = Summary {
+            case: self,
+            shelf: &shelf,
+            sets: &sets,
+            planned: &planned,
+            acknowledged,
+            rollout: &pages.rollout,
+        };
+        let status = summary.status();
+        let is_due = record::is_due(self.stored(), &status, pages.counted, self.now);
+        let (told, wake) = match is_due {
+            Ok(()) => (Some(summary.addon_status(&status)), None),
+            Err(time) => (None, Some(time)),
+        };
+        let gives = self.gives(&planned, &sets, &shelf);
+        let mut writes = revisions;
+        if told.is_some() {
+            let before = writes.len();
+            writes.extend(self.remember(status));
+            if writes.len() > before {
+                pages.counted = Some(self.now);
+            }
+        }
+        let events = self.events(&pages.rollout, &planned);
+        let wake = planned.wake.into_iter().chain(wake).min();
+        pages.courses = planned.courses;
+        let together = gives.into_iter().chain(told.and_then(|status| self.tell(status))).collect();
+        Plan { writes, together, wake, events }
+    }
+
+    fn stored(&self) -> Option<&AddOnRolloutStatus> {
+        self.record.status.as_ref()
+    }
+
+    /// Brings the clusters in the book up to date: those that have changed, or all if that changed by which they are looked at.
+    fn look_at_clusters(&self, pages: &mut Pages, shelf: &Shelf) {
+        let entries = entries(self.addon, |placement| self.per_group(placement));
+        if pages.rollout.entries() != entries {
+            pages.begin(Rollout::new(entries));
+        }
+        let acknowledged = self.stored().and_then(|status| status.acknowledged.clone());
+        let context = Context {
+            templates: shelf.templates.clone(),
+            supported: shelf.versions.as_ref().map(|versions| versions.supported.clone()).unwrap_or_default(),
+            steering: Steering::read(self.addon.annotations()),
+            acknowledged: acknowledged.map(|acknowledged| acknowledged.clusters).unwrap_or_default(),
+        };
+        if pages.context != context {
+            pages.context = context;
+            pages.look_again_at_everybody();
+        }
+        let clusters = pages.take_stale().unwrap_or_else(|| self.everybody(&pages.rollout));
+        for cluster in clusters {
+            let on_cluster = self.on_cluster(&cluster);
+            let is_steered =
+                on_cluster.is_some_and(|addon| STEERING.iter().any(|key| addon.annotations().contains_key(*key)));
+            let was_steered = pages.context.acknowledged.iter().any(|entry| entry.cluster == cluster);
+            if is_steered || was_steered {
+                pages.steered.insert(cluster.clone())
+            } else {
+                pages.steered.remove(&cluster)
+            };
+            let member = self.member(&cluster, on_cluster, pages, shelf);
+            pages.rollout.update(&cluster, member);
+        }
+    }
+
+    fn per_group(&self, placement: &PlacementRef) -> Option<WindowSize> {
+        let placement = self.fleet.placements.get(&placement_key(placement))?;
+        let strategy = placement.spec.decision_strategy.as_ref()?.group_strategy.as_ref()?;
+        strategy.clusters_per_decision_group.clone()
+    }
+
+    /// All clusters that the add-on may have to do with.
+    fn everybody(&self, rollout: &Rollout) -> BTreeSet<ClusterName> {
+        let known = rollout.members().map(|(cluster, _)| cluster.clone());
+        let with_addon =
+            self.fleet.addons.on_clusters(&self.key.name).map(|on_cluster| ClusterName::from(&*on_cluster.namespace));
+        let placements = rollout.entries().iter().filter_map(|entry| entry.source.placement());
+        let selected = placements.flat_map(|placement| self.fleet.selected_by(&placement_key(placement)));
+        known.chain(with_addon).chain(selected).collect()
+    }
+
+    /// The add-on on a cluster. One that is on its way out is not there any more.
+    fn on_cluster(&self, cluster: &ClusterName) -> Option<&ManagedClusterAddOn> {
+        let key = ObjectKey::namespaced(cluster.as_str(), &self.key.name);
+        let addon = self.fleet.addons.mcas.get(&key)?;
+        addon.metadata.deletion_timestamp.is_none().then_some(&**addon)
+    }
+
+    fn member(
+        &self,
+        cluster: &ClusterName,
+        on_cluster: Option<&ManagedClusterAddOn>,
+        pages: &Pages,
+        shelf: &Shelf,
+    ) -> Option<Member> {
+        let selections = self.selections(cluster, &pages.rollout);
+        if selections.is_empty() && on_cluster.is_none() {
+            return None;
+        }
+        let nothing = std::collections::BTreeMap::new();
+        let annotations = on_cluster.map_or(&nothing, |addon| addon.annotations());
+        let steering = pages.context.steering.of_cluster(cluster, annotations, &pages.context.acknowledged);
+        let addon = on_cluster.map(|addon| presence(addon, shelf));
+        Some(Member { selections, addon, is_online: self.fleet.is_online(cluster), steering })
+    }
+
+    fn selections(&self, cluster: &ClusterName, rollout: &Rollout) -> Vec<Selection> {
+        let Some(by) = self.fleet.selections.get(cluster) else { return Vec::new() };
+        let placements = rollout.entries().iter().enumerate();
+        let placements = placements.filter_map(|(index, entry)| Some((index, entry.source.placement()?)));
+        let selections = placements.filter_map(|(index, placement)| Some((index, by.get(&placement_key(placement))?)));
+        selections.map(|(placement, chosen)| Selection { placement, group: chosen.group.clone() }).collect()
+    }
+
+    /// What is taken up of what people ask for.
+    fn acknowledge(&self, pages: &Pages) -> Option<Acknowledged> {
+        let steered =
+            pages.steered.iter().filter_map(|cluster| Some((cluster, self.on_cluster(cluster)?.annotations())));
+        let former = self.stored().and_then(|status| status.acknowledged.as_ref());
+        steering::acknowledge(self.addon.annotations(), steered, former, self.now)
+    }
+
+    /// What is wanted of the clusters of each entry.
+    fn wishes(&self, pages: &Pages, shelf: &Shelf) -> Vec<Wish> {
+        let entries = pages.rollout.entries().iter();
+        entries
+            .map(|entry| {
+                let strategy = entry.strategy.as_ref().map(drop).map_err(|error| Problem::Strategy(error.to_string()));
+                let configured =
+                    strategy.map_or_else(|problem| Some(Err(problem)), |()| self.configured(&entry.source, shelf));
+                Wish {
+                    configured,
+                    is_there: entry.source.placement().is_none_or(|placement| self.is_there(placement)),
+                    pause: pages.context.steering.paused_by(&entry.source),
+                    pin: pages.context.steering.pin(&entry.source).cloned(),
+                    stored: self.stored().map(|status| progress_of(status, &entry.source)).unwrap_or_default(),
+                }
+            })
+            .collect()
+    }
+
+    fn is_there(&self, placement: &PlacementRef) -> bool {
+        self.fleet.placements.has(&placement_key(placement))
+    }
+
+    fn configured(&self, source: &Source, shelf: &Shelf) -> Option<Result<Goal, Problem>> {
+        let placement = match source {
+            Source::Canaries(_) => return None,
+            Source::Nobody => None,
+            Source::Listed(placement) if !self.is_there(placement) => {
+                return Some(Err(Problem::NoPlacement(placement.clone())));
+            }
+            Source::Listed(placement) => listed(self.addon).iter().find(|entry| entry.placement == *placement),
+        };
+        Some(shelf.configured(placement).map(|configured| {
+            let set = Arc::new(configured.set);
+            Goal { fingerprint: set.fingerprint(), set }
+        }))
+    }
+
+    /// All sets that are wished for or remembered.
+    fn sets(&self, wishes: &[Wish]) -> Sets {
+        let mut sets = registry::stored(self.stored());
+        for goal in goals(wishes) {
+            sets.insert(goal.fingerprint.clone(), Arc::clone(&goal.set));
+        }
+        sets
+    }
+
+    /// Has those be looked at who say something else now, though nothing of theirs has changed.
+    fn have_others_look(&self, pages: &mut Pages, planned: &Planned) {
+        let mark = |cluster: &ClusterName| {
+            self.fleet.queues.addons.mark(ObjectKey::namespaced(cluster.as_str(), &self.key.name));
+        };
+        pages.rollout.take_turned().iter().for_each(mark);
+        for (entry, course) in planned.courses.iter().enumerate() {
+            let former = pages.courses.get(entry).map(|former| (&former.hold, &former.problem));
+            if former == Some((&course.hold, &course.problem)) || former.is_none() && course.hold.is_none() {
+                continue;
+            }
+            // Who has nothing yet says what it waits for; who is asked for something that there is not says so.
+            let is_asked_too_much =
+                |problem: &Option<Problem>| matches!(problem, Some(Problem::UnsupportedVersion { .. }));
+            let concerns_all =
+                is_asked_too_much(&course.problem) || former.is_some_and(|former| is_asked_too_much(former.1));
+            if concerns_all {
+                pages.rollout.decided_by(entry).for_each(mark);
+            } else {
+                pages.rollout.newcomers(entry).for_each(mark);
+            }
+        }
+    }
+
+    /// The contents of what is wanted, as far as they are not kept yet.
+    fn revisions(&self, wishes: &[Wish]) -> Vec<Write<Fleet>> {
+        let configs: Vec<_> = goals(wishes).flat_map(|goal| goal.set.configs()).cloned().collect();
+        config::missing(self.fleet, &configs)
+    }
+
+    fn remember(&self, status: AddOnRolloutStatus) -> Option<Write<Fleet>> {
+        let mut wanted = self.record.clone();
+        wanted.status = Some(status);
+        Write::status(self.record, &wanted)
+    }
+
+    fn tell(&self, status: drover_api::addon::ClusterManagementAddOnStatus) -> Option<Write<Fleet>> {
+        let mut wanted = self.addon.clone();
+        wanted.status = Some(status);
+        Write::status(self.addon, &wanted)
+    }
+
+    /// What clusters are given now.
+    fn gives(&self, planned: &Planned, sets: &Sets, shelf: &Shelf) -> Vec<Write<Fleet>> {
+        planned.gives.iter().take(AT_ONCE).filter_map(|give| self.give(give, sets, shelf)).collect()
+    }
+
+    fn give(&self, give: &Give, sets: &Sets, shelf: &Shelf) -> Option<Write<Fleet>> {
+        let on_cluster = self.on_cluster(&give.cluster)?;
+        let subject = Subject { fleet: self.fleet, on_cluster, shelf, dialect: self.hub.dialect, now: self.now };
+        let given = Given { set: give.set.clone(), since: self.now };
+        progress::given(&subject, &given, sets.get(&give.set)?)
+    }
+
+    fn events(&self, rollout: &Rollout, planned: &Planned) -> Vec<Event> {
+        let happenings = planned.happenings.iter();
+        happenings
+            .filter_map(|(entry, happening)| {
+                let source = &rollout.entries().get(*entry)?.source;
+                self.event(source, planned.courses.get(*entry)?, happening)
+            })
+            .collect()
+    }
+
+    fn event(&self, source: &Source, course: &Course, happening: &Happening) -> Option<Event> {
+        let counts = course.progress.clusters.clone().unwrap_or_default();
+        let place = source.placement().map_or_else(|| "no placement".to_owned(), ToString::to_string);
+        let total = counts.total;
+        if total == 0 {
+            return None;
+        }
+        let done = counts.proven + counts.overridden;
+        Some(match happening {
+            Happening::Started(set) => {
+                Event::normal(self.addon, "RolloutStarted", format!("{set} rolls out to {total} clusters of {place}"))
+            }
+            Happening::GateOpened(set) => Event::normal(
+                self.addon,
+                "GateOpened",
+                format!("the canaries are well with {set}, which rolls out to {total} clusters of {place}"),
+            ),
+            Happening::Returned(set) => Event::normal(
+                self.addon,
+                "RolloutStarted",
+                format!("{set}, which is known to be good, returns to {total} clusters of {place}"),
+            ),
+            Happening::Finished(set) => Event::normal(
+                self.addon,
+                "RolloutFinished",
+                format!("{set} runs on {done} of {total} clusters of {place}"),
+            ),
+            Happening::Halted(set) => {
+                let why = course.hold.as_ref().map(Hold::to_string).unwrap_or_default();
+                Event::warning(
+                    self.addon,
+                    "RolloutHalted",
+                    format!("{set} is halted with {done} of {total} clusters of {place} done: {why}"),
+                )
+            }
+        })
+    }
+}
+
+/// An add-on that is on a cluster, as a rollout sees it.
+fn presence(addon: &ManagedClusterAddOn, shelf: &Shelf) -> Presence {
+    let conditions = addon.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+    let own = shelf.own(addon);
+    let overrides = own.as_ref().and_then(|own| own.overrides.as_ref().ok());
+    let overrides = overrides.filter(|overrides| !overrides.is_empty()).cloned();
+    Presence {
+        given: Given::read(conditions),
+        proof: Proof::read(conditions),
+        overrides: overrides.map(Arc::new),
+        is_at_odds: own.is_some_and(|own| own.overrides.is_err()),
+        is_available: holds(conditions, AVAILABLE) == Some(Holds::Yes),
+        is_hand_made: !addon.annotations().contains_key(INSTALLED_ANNOTATION),
+    }
+}
+
+fn goals(wishes: &[Wish]) -> impl Iterator<Item = &Goal> {
+    wishes.iter().filter_map(|wish| wish.configured.as_ref()?.as_ref().ok())
+}
+
+/// What is remembered of an entry.
+fn progress_of(status: &AddOnRolloutStatus, source: &Source) -> RolloutProgress {
+    match source {
+        Source::Nobody => status.defaults.clone(),
+        Source::Listed(placement) | Source::Canaries(placement) => {
+            let found = status.placements.iter().find(|known| known.placement == *placement);
+            found.map(|known| known.progress.clone())
+        }
+    }
+    .unwrap_or_default()
+}

@@ -1,0 +1,316 @@
+//! What is remembered and told of an add-on's rollouts.
+
+use std::collections::BTreeSet;
+
+use drover_api::{
+    addon::ClusterManagementAddOnStatus,
+    drover::{
+        Acknowledged, AddOnRolloutStatus, PlacementRolloutStatus, RolloutCounts, RolloutOutcome, RolloutProgress,
+        RolloutRecord, RolloutState,
+    },
+    grammar::SetFingerprint,
+    reference::PlacementRef,
+};
+use drover_engine::{
+    addon::{
+        configuration::asks_by_hub_config,
+        published::{self, Clusters, Overview, PlacementProgress},
+        registry,
+        rollout::{Course, Plan, Rollout, Sets, Source},
+        set::Set,
+        steering::Steering,
+        words::{Counts, Progress, Vocabulary},
+    },
+    condition::{self, Holds, Says},
+};
+use drover_runtime::clock::after;
+use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Condition, jiff::Timestamp};
+use kube::ResourceExt;
+
+use super::case::Case;
+use crate::addon::shelf::Shelf;
+
+/// How many rollouts that have ended are remembered.
+const HISTORY: usize = 20;
+
+/// How often counts are written down, where nothing else has changed and they have not changed by much.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(1);
+
+/// The condition that says whether all that an add-on asks for can be done.
+const ACCEPTED: &str = "Accepted";
+
+/// What is remembered and told of an add-on's rollouts.
+pub(super) struct Summary<'a> {
+    pub(super) case: &'a Case<'a>,
+    pub(super) shelf: &'a Shelf<'a>,
+    pub(super) sets: &'a Sets,
+    pub(super) planned: &'a Plan,
+    pub(super) acknowledged: Option<Acknowledged>,
+    pub(super) rollout: &'a Rollout,
+}
+
+impl Summary<'_> {
+    /// What is remembered.
+    pub(super) fn status(&self) -> AddOnRolloutStatus {
+        let former = self.case.record.status.clone().unwrap_or_default();
+        let courses = || self.rollout.entries().iter().zip(&self.planned.courses);
+        let placements = courses().filter_map(|(entry, course)| match &entry.source {
+            Source::Listed(placement) => {
+                Some(PlacementRolloutStatus { placement: placement.clone(), progress: course.progress.clone() })
+            }
+            _ => None,
+        });
+        let nobody = courses().find(|(entry, _)| entry.source == Source::Nobody).map(|(_, course)| course);
+        let defaults = nobody.filter(|course| total(course) > 0).map(|course| course.progress.clone());
+        let needed = self.needed();
+        let history = self.planned.ended.iter().rev().cloned().chain(former.history.iter().cloned()).take(HISTORY);
+        let totals = self.totals();
+        AddOnRolloutStatus {
+            state: Some(self.state()),
+            progress: Some(format!("{}/{}", totals.proven + totals.overridden, totals.total)),
+            failed: Some(totals.failed),
+            message: self.message(),
+            observed_generation: self.case.addon.metadata.generation,
+            sets: registry::keep(&former.sets, self.sets, &needed, self.case.now),
+            defaults,
+            placements: placements.collect(),
+            acknowledged: self.acknowledged.clone(),
+            history: history.collect(),
+            conditions: self.conditions(former.conditions.clone()),
+        }
+    }
+
+    /// The sets that somebody goes by.
+    fn needed(&self) -> BTreeSet<SetFingerprint> {
+        let courses = self.planned.courses.iter().flat_map(|course| registry::needed(&course.progress));
+        courses.chain(self.rollout.given().cloned()).collect()
+    }
+
+    /// All clusters, each counted where it is decided on.
+    fn totals(&self) -> RolloutCounts {
+        let counts = self.planned.courses.iter().map(|course| &course.decided);
+        counts.fold(RolloutCounts::default(), |sum, counts| RolloutCounts {
+            total: sum.total + counts.total,
+            waiting: sum.waiting + counts.waiting,
+            given: sum.given + counts.given,
+            proven: sum.proven + counts.proven,
+            failed: sum.failed + counts.failed,
+            offline: sum.offline + counts.offline,
+            skipped: sum.skipped + counts.skipped,
+            paused: sum.paused + counts.paused,
+            overridden: sum.overridden + counts.overridden,
+        })
+    }
+
+    /// What the add-on's rollouts are doing, the most alarming first.
+    fn state(&self) -> RolloutState {
+        let order = [
+            RolloutState::Blocked,
+            RolloutState::Halted,
+            RolloutState::Paused,
+            RolloutState::RollingOut,
+            RolloutState::WaitingForCanary,
+        ];
+        let states: Vec<_> = self.courses().filter_map(|(_, course)| course.progress.state).collect();
+        order.into_iter().find(|state| states.contains(state)).unwrap_or(RolloutState::Complete)
+    }
+
+    /// The courses of entries that give clusters something.
+    fn courses(&self) -> impl Iterator<Item = (&Source, &Course)> {
+        let entries = self.rollout.entries().iter().zip(&self.planned.courses);
+        let entries = entries.filter(|(entry, course)| match entry.source {
+            Source::Listed(_) => true,
+            Source::Canaries(_) => false,
+            Source::Nobody => total(course) > 0,
+        });
+        entries.map(|(entry, course)| (&entry.source, course))
+    }
+
+    /// What rollouts wait for.
+    fn message(&self) -> Option<String> {
+        let notes = self.courses().filter_map(|(source, course)| {
+            let place = source.placement().map_or_else(|| "defaults".to_owned(), PlacementRef::to_string);
+            Some(format!("{place}: {}", note(course)?))
+        });
+        let notes: Vec<_> = notes.collect();
+        (!notes.is_empty()).then(|| notes.join("; "))
+    }
+
+    fn conditions(&self, former: Vec<Condition>) -> Vec<Condition> {
+        let problems: Vec<_> = self.complaints();
+        let (holds, reason, message) = if problems.is_empty() {
+            (Holds::Yes, "Accepted", String::new())
+        } else {
+            (Holds::No, "Refused", problems.join("; "))
+        };
+        let generation = self.case.addon.metadata.generation;
+        let says = Says { type_: ACCEPTED, holds, reason, message: &message, generation };
+        condition::with(former, says, self.case.now)
+    }
+
+    /// What can not be done of what is asked for.
+    fn complaints(&self) -> Vec<String> {
+        let steering = Steering::read(self.case.addon.annotations());
+        let problems = self.courses().filter_map(|(_, course)| course.problem.as_ref()).map(ToString::to_string);
+        let all: BTreeSet<_> = steering.complaints.into_iter().chain(problems).collect();
+        all.into_iter().collect()
+    }
+
+    /// What is told on the add-on itself.
+    pub(super) fn addon_status(&self, status: &AddOnRolloutStatus) -> ClusterManagementAddOnStatus {
+        let set = |name: &Option<SetFingerprint>| name.as_ref().and_then(|name| self.sets.get(name)).map(|set| &**set);
+        let notes: Vec<_> = self.courses().map(|(_, course)| note(course)).collect();
+        let placements: Vec<_> = self
+            .courses()
+            .zip(&notes)
+            .filter_map(|((source, course), note)| {
+                Some(PlacementProgress {
+                    placement: source.placement()?,
+                    desired: set(&course.progress.wanted).filter(|_| course.problem.is_none()),
+                    last_known_good: set(&course.progress.last_known_good),
+                    last_applied: set(&course.progress.last_applied),
+                    progress: self.progress(source, course, status),
+                    counts: counts(course),
+                    note: note.as_deref(),
+                })
+            })
+            .collect();
+        let totals = self.totals();
+        let nobody = self.courses().find(|(source, _)| **source == Source::Nobody);
+        let clusters = Clusters {
+            total: to_size(totals.total),
+            given: to_size(totals.given + totals.proven + totals.failed + totals.overridden),
+            available: self.rollout.available(),
+            others: nobody.map(|(source, course)| self.progress(source, course, status)),
+        };
+        let versions = self.shelf.versions.as_ref().ok();
+        let overview = Overview {
+            stored: self.case.addon.status.as_ref(),
+            generation: self.case.addon.metadata.generation,
+            vocabulary: self.vocabulary(),
+            defaults: &self.shelf.defaults(),
+            placements: &placements,
+            clusters,
+            supported_versions: versions.map(|versions| versions.supported.as_slice()).unwrap_or_default(),
+            default_version: versions.and_then(|versions| versions.default.as_ref()),
+        };
+        published::progressions(&overview, self.case.now)
+    }
+
+    /// In whose words it is told: by version, unless somebody has asked for it in another way.
+    fn vocabulary(&self) -> Vocabulary {
+        let wanted = self.courses().filter_map(|(_, course)| self.sets.get(course.progress.wanted.as_ref()?));
+        let by_hub_config = wanted.map(|set| &**set).find(|set| asks_by_hub_config(set));
+        self.shelf.vocabulary(by_hub_config)
+    }
+
+    /// What is going on with the clusters of an entry, as far as there is a word for it.
+    fn progress(&self, source: &Source, course: &Course, status: &AddOnRolloutStatus) -> Progress {
+        let is_install = is_install(source.placement(), &course.progress, &status.history);
+        let state = course.progress.state.unwrap_or(RolloutState::RollingOut);
+        match (state, is_install) {
+            (RolloutState::WaitingForCanary, _) => Progress::WaitingForCanary,
+            (RolloutState::Complete, true) => Progress::Installed,
+            (RolloutState::Complete, false) => Progress::Upgraded,
+            (RolloutState::Halted, true) if course.in_flight == 0 => Progress::InstallFailed,
+            (RolloutState::Halted, false) if course.in_flight == 0 => Progress::UpgradeFailed,
+            (_, true) => Progress::Installing,
+            (_, false) if self.goes_back(&course.progress) => Progress::RollingBack,
+            (_, false) => Progress::Upgrading,
+        }
+    }
+
+    /// Whether an earlier version is wanted than the one that ran everywhere.
+    fn goes_back(&self, progress: &RolloutProgress) -> bool {
+        let version = |name: &Option<SetFingerprint>| self.sets.get(name.as_ref()?).and_then(|set| Set::version(set));
+        version(&progress.wanted).zip(version(&progress.last_applied)).is_some_and(|(wanted, was)| wanted < was)
+    }
+}
+
+/// What there is to say of an entry besides its counts.
+fn note(course: &Course) -> Option<String> {
+    let hold = course.hold.as_ref().filter(|_| course.progress.state != Some(RolloutState::Complete));
+    hold.map(ToString::to_string).or_else(|| course.problem.as_ref().map(ToString::to_string))
+}
+
+/// It is an install until something was once applied everywhere, and that is told.
+fn is_install(placement: Option<&PlacementRef>, progress: &RolloutProgress, history: &[RolloutRecord]) -> bool {
+    let complete = history
+        .iter()
+        .filter(|record| record.outcome == RolloutOutcome::Complete && record.placement.as_ref() == placement);
+    match (&progress.last_applied, progress.state) {
+        (None, _) => true,
+        (Some(_), Some(RolloutState::Complete)) => complete.count() <= 1,
+        (Some(applied), _) => progress.wanted.as_ref() == Some(applied) && complete.count() <= 1,
+    }
+}
+
+fn counts(course: &Course) -> Counts {
+    let clusters = course.progress.clusters.clone().unwrap_or_default();
+    let failed = to_size(clusters.failed);
+    Counts {
+        selected: course.selected,
+        total: to_size(clusters.total),
+        given: to_size(clusters.given + clusters.proven + clusters.overridden) + failed,
+        failed: failed.saturating_sub(course.late),
+        timed_out: course.late,
+    }
+}
+
+fn total(course: &Course) -> i32 {
+    course.progress.clusters.as_ref().map_or(0, |clusters| clusters.total)
+}
+
+fn to_size(count: i32) -> usize {
+    usize::try_from(count).unwrap_or_default()
+}
+
+/// Whether a status is to be written: at once if it is not just a matter of a few counts, and otherwise when some time has passed.
+pub(super) fn is_due(
+    stored: Option<&AddOnRolloutStatus>,
+    wanted: &AddOnRolloutStatus,
+    counted: Option<Timestamp>,
+    now: Timestamp,
+) -> Result<(), Timestamp> {
+    let Some(stored) = stored else { return Ok(()) };
+    if essence(stored) != essence(wanted) {
+        return Ok(());
+    }
+    match counted.map(|counted| after(counted, PATIENCE)) {
+        Some(end) if end > now && counted.is_some_and(|counted| counted <= now) && stored != wanted => Err(end),
+        _ => Ok(()),
+    }
+}
+
+/// A status without what may be a little late: counts are as exact as a hundredth of all clusters.
+fn essence(status: &AddOnRolloutStatus) -> AddOnRolloutStatus {
+    let mut status = status.clone();
+    (status.progress, status.failed) = (None, None);
+    let progresses = status.placements.iter_mut().map(|placement| &mut placement.progress).chain(&mut status.defaults);
+    for progress in progresses {
+        if let Some(clusters) = &mut progress.clusters {
+            *clusters = coarse(clusters);
+        }
+        for gate in &mut progress.gates {
+            gate.message = None;
+        }
+    }
+    status.message = None;
+    status
+}
+
+fn coarse(counts: &RolloutCounts) -> RolloutCounts {
+    let step = (counts.total / 100).max(1);
+    let coarse = |count: i32| count / step;
+    RolloutCounts {
+        total: counts.total,
+        waiting: coarse(counts.waiting),
+        given: coarse(counts.given),
+        proven: coarse(counts.proven),
+        failed: counts.failed,
+        offline: coarse(counts.offline),
+        skipped: counts.skipped,
+        paused: counts.paused,
+        overridden: coarse(counts.overridden),
+    }
+}

@@ -1,0 +1,47 @@
+//! The works of add-ons, as far as their progress is read from them.
+
+use drover_api::{
+    names::{ADDON_NAME_LABEL, ADDON_NAMESPACE_LABEL},
+    work::{ManifestWork, ManifestWorkSpec},
+};
+use drover_runtime::{
+    fleet::Tracks,
+    store::{Change, ObjectKey, Store},
+};
+use kube::{ResourceExt, runtime::watcher};
+
+use crate::fleet::Fleet;
+
+/// Which works are add-ons'.
+pub(crate) fn works() -> watcher::Config {
+    watcher::Config::default().labels(ADDON_NAME_LABEL)
+}
+
+/// The add-on that a work belongs to. A work for another cluster's namespace says so.
+fn addon_of(work: &ManifestWork) -> Option<ObjectKey> {
+    let labels = work.labels();
+    let namespace = labels.get(ADDON_NAMESPACE_LABEL).cloned().or_else(|| work.namespace())?;
+    Some(ObjectKey::namespaced(&namespace, labels.get(ADDON_NAME_LABEL)?))
+}
+
+impl Tracks<ManifestWork> for Fleet {
+    fn store(&mut self) -> &mut Store<ManifestWork> {
+        &mut self.addons.works
+    }
+
+    fn trim(work: &mut ManifestWork) {
+        work.managed_fields_mut().clear();
+        // What it applies is most of it.
+        work.spec = ManifestWorkSpec::default();
+        if let Some(status) = &mut work.status {
+            status.resource_status = None;
+        }
+    }
+
+    fn changed(&mut self, change: &Change<ManifestWork>) {
+        for work in [&change.old, &change.new].into_iter().flatten() {
+            let Some(addon) = addon_of(work) else { continue };
+            self.queues.addons.mark(addon);
+        }
+    }
+}
