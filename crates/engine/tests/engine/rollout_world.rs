@@ -1,0 +1,389 @@
+//! A world in which an add-on is rolled out: its placements, its clusters and what happens to them, and a hub that plans with a
+//! [`Planner`] and may miss what happens, restart, or fail to write.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, LazyLock},
+};
+
+use drover_api::{
+    addon::{AddOnRolloutStrategy, ConfigGroupResource, ConfigReferent, ConfigSpecHash},
+    drover::{RolloutProgress, SetConfig},
+    grammar::{CountOrPercentage, SetFingerprint, WindowSize},
+    reference::{ClusterName, PlacementRef},
+};
+use drover_engine::addon::{
+    configuration::{ConfigName, Problem},
+    mark::{Given, Proof, Verdict},
+    rollout::{
+        Entry, Goal, Plan, Rollout, Sets, Source, Standing, Wish,
+        member::{Group, Member, Presence, Selection, Steering},
+        strategy::Strategy,
+    },
+    set::{Overrides, Set},
+};
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+
+use crate::fleet::noon;
+
+/// Who plans in a world. A faulty one spoils what it is told, or what it answers.
+pub(crate) trait Planner {
+    fn entries(&self, entries: &[Entry]) -> Vec<Entry> {
+        entries.to_vec()
+    }
+
+    fn member(&self, member: &Member) -> Member {
+        member.clone()
+    }
+
+    fn plan(&self, rollout: &mut Rollout, question: &Question) -> Plan {
+        question.ask(rollout)
+    }
+}
+
+/// The planner as it is.
+pub(crate) struct Engine;
+
+impl Planner for Engine {}
+
+/// What a planner is asked, besides the clusters that it was told of.
+#[derive(Clone)]
+pub(crate) struct Question {
+    pub(crate) wishes: Vec<Wish>,
+    pub(crate) retried: Option<Timestamp>,
+    pub(crate) now: Timestamp,
+    /// The clusters in the order in which it was told of them.
+    pub(crate) heard: Vec<ClusterName>,
+}
+
+impl Question {
+    pub(crate) fn ask(&self, rollout: &mut Rollout) -> Plan {
+        rollout.plan(&self.wishes, &SETS, self.retried, self.now)
+    }
+}
+
+// ---- Sets
+
+/// The sets of all worlds.
+pub(crate) const LETTERS: [char; 5] = ['A', 'B', 'C', 'D', 'E'];
+
+static SETS: LazyLock<Sets> = LazyLock::new(|| {
+    let set = |letter: char| Arc::new(Set::new([config("settings", letter), config("extras", '0')], None));
+    LETTERS.into_iter().map(set).map(|set| (set.fingerprint(), set)).collect()
+});
+
+fn config(resource: &str, content: char) -> SetConfig {
+    SetConfig { group_resource: type_(resource), config: state(content) }
+}
+
+fn type_(resource: &str) -> ConfigGroupResource {
+    ConfigGroupResource { group: "example.com".to_owned(), resource: resource.to_owned() }
+}
+
+fn state(content: char) -> ConfigSpecHash {
+    let referent = ConfigReferent { namespace: None, name: "config".to_owned() };
+    ConfigSpecHash { referent, spec_hash: content.to_string().parse().expect("any text is a hash") }
+}
+
+/// A set, by letter.
+pub(crate) fn goal(letter: char) -> Goal {
+    let (fingerprint, set) = SETS.iter().find(|(_, set)| letter_of(set) == letter).expect("a set of that letter");
+    Goal { fingerprint: fingerprint.clone(), set: set.clone() }
+}
+
+pub(crate) fn fingerprint(letter: char) -> SetFingerprint {
+    goal(letter).fingerprint
+}
+
+/// The letter of a set.
+pub(crate) fn letter(set: &SetFingerprint) -> char {
+    SETS.get(set).map_or('?', |set| letter_of(set))
+}
+
+fn letter_of(set: &Set) -> char {
+    let settings = set.configs().iter().find(|config| config.group_resource == type_("settings"));
+    let hash = settings.map(|config| config.config.spec_hash.to_string()).unwrap_or_default();
+    hash.chars().next().unwrap_or('?')
+}
+
+pub(crate) fn is_known(set: &SetFingerprint) -> bool {
+    SETS.contains_key(set)
+}
+
+/// What an add-on is to run: what it was given, with what a user has asked for instead.
+pub(crate) fn effective(addon: &Presence) -> Option<SetFingerprint> {
+    let given = &addon.given.as_ref()?.set;
+    match &addon.overrides {
+        None => Some(given.clone()),
+        Some(overrides) => Some(SETS.get(given)?.with(overrides).fingerprint()),
+    }
+}
+
+/// A user's wish to run the settings of another set.
+pub(crate) fn settings_of(letter: char) -> Overrides {
+    Overrides { configs: [(type_("settings"), vec![state(letter)])].into(), version: None }
+}
+
+/// A user's wish for something that no set has.
+pub(crate) fn own_extras() -> Overrides {
+    Overrides { configs: [(type_("extras"), vec![state('9')])].into(), version: None }
+}
+
+pub(crate) fn missing_config() -> Problem {
+    let referent = ConfigReferent { namespace: None, name: "config".to_owned() };
+    Problem::Missing(ConfigName { group_resource: type_("settings"), referent })
+}
+
+// ---- Placements
+
+pub(crate) fn placement(name: &str) -> PlacementRef {
+    PlacementRef { namespace: "default".to_owned(), name: name.to_owned() }
+}
+
+/// A placement in the add-on's list, with a strategy as users write it.
+pub(crate) fn listed(name: &str, strategy: &Value) -> Entry {
+    let written: AddOnRolloutStrategy = serde_json::from_value(strategy.clone()).expect("a strategy");
+    let per_group = WindowSize(CountOrPercentage::count(2));
+    Entry { source: Source::Listed(placement(name)), strategy: Strategy::read(Some(&written), Some(&per_group)) }
+}
+
+/// A placement that is only named as the canaries of another.
+pub(crate) fn unlisted(name: &str) -> Entry {
+    Entry { source: Source::Canaries(placement(name)), strategy: Ok(Strategy::default()) }
+}
+
+/// Clusters that have the add-on though no placement selects them.
+pub(crate) fn nobody() -> Entry {
+    Entry { source: Source::Nobody, strategy: Ok(Strategy::default()) }
+}
+
+// ---- Clusters
+
+/// A cluster as it is, whatever the hub has heard of it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Cluster {
+    /// The placements whose predicates it fulfils, with the group that it is in.
+    pub(crate) matches: BTreeMap<usize, u32>,
+    /// The placements that have decided for it. They drop it when it can not be reached.
+    pub(crate) selected: BTreeMap<usize, u32>,
+    pub(crate) addon: Option<Presence>,
+    pub(crate) is_online: bool,
+    /// Whether placements keep it although it can not be reached.
+    pub(crate) is_tolerated: bool,
+    pub(crate) steering: Steering,
+}
+
+impl Cluster {
+    /// Has placements decide again.
+    pub(crate) fn decide(&mut self) {
+        let is_kept = self.is_online || self.is_tolerated;
+        self.selected = if is_kept { self.matches.clone() } else { BTreeMap::new() };
+    }
+
+    /// Notes how it stands to what it is to run.
+    pub(crate) fn prove(&mut self, verdict: Verdict, now: Timestamp) {
+        let Some(addon) = &mut self.addon else { return };
+        let Some(set) = effective(addon) else { return };
+        addon.proof = Some(Proof::follow(addon.proof.as_ref(), set, verdict, now));
+    }
+
+    /// Whether it runs, or ran, what it is to run.
+    pub(crate) fn has_run(&self) -> bool {
+        let Some(addon) = &self.addon else { return false };
+        let is_current = |proof: &&Proof| Some(&proof.set) == effective(addon).as_ref();
+        let proof = addon.proof.as_ref().filter(is_current);
+        proof.is_some_and(|proof| matches!(proof.verdict, Verdict::Proven | Verdict::Unhealthy))
+    }
+
+    fn member(&self) -> Option<Member> {
+        if self.selected.is_empty() && self.addon.is_none() {
+            return None;
+        }
+        let group = |index: u32| Group { index, name: Some(format!("g{index}").into()) };
+        let selection = |(placement, index): (&usize, &u32)| Selection { placement: *placement, group: group(*index) };
+        Some(Member {
+            selections: self.selected.iter().map(selection).collect(),
+            addon: self.addon.clone(),
+            is_online: self.is_online,
+            steering: self.steering.clone(),
+        })
+    }
+}
+
+// ---- The world
+
+/// An add-on with its clusters, and the hub that rolls it out.
+#[derive(Clone)]
+pub(crate) struct World<'p> {
+    planner: &'p dyn Planner,
+    pub(crate) entries: Vec<Entry>,
+    /// What is configured, steered and stored for each entry.
+    pub(crate) wishes: Vec<Wish>,
+    pub(crate) clusters: BTreeMap<ClusterName, Cluster>,
+    /// What the hub has heard of the clusters.
+    pub(crate) known: BTreeMap<ClusterName, Member>,
+    pub(crate) retried: Option<Timestamp>,
+    pub(crate) now: Timestamp,
+    rollout: Rollout,
+    heard: Vec<ClusterName>,
+}
+
+/// What becomes of a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Writes {
+    /// All of it is written.
+    All,
+    /// What is to be remembered can not be written, so nothing is.
+    None,
+    /// What is to be remembered is written, and of the clusters those whose place in the plan is a bit in this.
+    Some(u8),
+}
+
+impl<'p> World<'p> {
+    pub(crate) fn new(planner: &'p dyn Planner, entries: Vec<Entry>) -> Self {
+        let wish = |entry: &Entry| Wish {
+            configured: (!matches!(entry.source, Source::Canaries(_))).then(|| Ok(goal('A'))),
+            is_there: true,
+            pause: None,
+            pin: None,
+            stored: RolloutProgress::default(),
+        };
+        let wishes = entries.iter().map(wish).collect();
+        let rollout = Rollout::new(planner.entries(&entries));
+        let (clusters, known, heard) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
+        Self { planner, entries, wishes, clusters, known, retried: None, now: noon(), rollout, heard }
+    }
+
+    // ---- What the hub hears
+
+    /// The hub hears how a cluster is.
+    pub(crate) fn tell(&mut self, name: &ClusterName) {
+        let member = self.clusters.get(name).and_then(Cluster::member);
+        match &member {
+            Some(member) => self.known.insert(name.clone(), member.clone()),
+            None => self.known.remove(name),
+        };
+        let seen = member.map(|member| self.planner.member(&member));
+        self.rollout.update(name, seen);
+        self.heard.retain(|heard| heard != name);
+        self.heard.push(name.clone());
+    }
+
+    /// The hub looks at all clusters again.
+    pub(crate) fn relist(&mut self) {
+        let names: BTreeSet<_> = self.clusters.keys().chain(self.known.keys()).cloned().collect();
+        names.iter().for_each(|name| self.tell(name));
+    }
+
+    /// The hub starts anew, from what is stored.
+    pub(crate) fn restart(&mut self) {
+        self.rollout = Rollout::new(self.planner.entries(&self.entries));
+        self.known.clear();
+        self.relist();
+    }
+
+    /// Changes a cluster, and the hub hears of it.
+    pub(crate) fn change(&mut self, name: &str, change: impl FnOnce(&mut Cluster, Timestamp)) {
+        let name = ClusterName::from(name);
+        change(self.clusters.entry(name.clone()).or_default(), self.now);
+        self.tell(&name);
+    }
+
+    // ---- What the hub does
+
+    pub(crate) fn question(&self) -> Question {
+        let (wishes, heard) = (self.wishes.clone(), self.heard.clone());
+        Question { wishes, retried: self.retried, now: self.now, heard }
+    }
+
+    pub(crate) fn plan(&mut self) -> Plan {
+        let question = self.question();
+        self.planner.plan(&mut self.rollout, &question)
+    }
+
+    /// How a cluster stands, by the last plan.
+    pub(crate) fn standing_of(&self, name: &ClusterName) -> Option<Standing> {
+        self.rollout.standing(name).map(|(_, standing)| standing.clone())
+    }
+
+    /// What a hub plans that has just started, and has heard only what this one has heard, in that order.
+    pub(crate) fn plan_from_scratch(&self, order: impl Iterator<Item = ClusterName>) -> Plan {
+        let mut rollout = Rollout::new(self.planner.entries(&self.entries));
+        let mut question = Question { heard: Vec::new(), ..self.question() };
+        for name in order {
+            rollout.update(&name, self.known.get(&name).map(|member| self.planner.member(member)));
+            question.heard.push(name);
+        }
+        self.planner.plan(&mut rollout, &question)
+    }
+
+    /// Remembers what has to be remembered, and then gives.
+    pub(crate) fn write(&mut self, plan: &Plan, writes: Writes) {
+        let done = |index: usize| match writes {
+            Writes::All => true,
+            Writes::None => false,
+            Writes::Some(bits) => bits & (1 << (index % 8)) != 0,
+        };
+        if writes == Writes::None {
+            return;
+        }
+        for (wish, course) in self.wishes.iter_mut().zip(&plan.courses) {
+            wish.stored = course.progress.clone();
+        }
+        let gives: Vec<_> = plan.gives.iter().enumerate().filter(|(index, _)| done(*index)).collect();
+        for (_, give) in gives {
+            let addon = self.clusters.get_mut(&give.cluster).and_then(|cluster| cluster.addon.as_mut());
+            if let Some(addon) = addon {
+                addon.given = Some(Given { set: give.set.clone(), since: self.now });
+                self.tell(&give.cluster);
+            }
+        }
+    }
+
+    pub(crate) fn pass(&mut self, seconds: i64) {
+        self.now += SignedDuration::from_secs(seconds);
+    }
+
+    // ---- What comes of it when nothing else happens
+
+    /// Lets the hub work until nothing changes any more, while all that can be reached do what they are told. Returns the plan
+    /// that it comes to rest with, or nothing if it does not.
+    pub(crate) fn settle(&mut self) -> Option<Plan> {
+        for _ in 0..300 {
+            let mut is_quiet = self.comply();
+            let plan = self.plan();
+            is_quiet &= plan.gives.is_empty();
+            is_quiet &= self.wishes.iter().zip(&plan.courses).all(|(wish, course)| wish.stored == course.progress);
+            self.write(&plan, Writes::All);
+            match plan.wake {
+                None if is_quiet => return Some(plan),
+                Some(wake) if is_quiet && wake > self.now => self.now = wake,
+                Some(_) if is_quiet => return None,
+                _ => self.pass(1),
+            }
+        }
+        None
+    }
+
+    /// Everybody does what they are told. Tells whether that changed nothing.
+    fn comply(&mut self) -> bool {
+        let mut is_quiet = true;
+        let names: Vec<_> = self.clusters.keys().cloned().collect();
+        for name in names {
+            let Some(cluster) = self.clusters.get_mut(&name) else { continue };
+            cluster.decide();
+            if !cluster.selected.is_empty() && cluster.addon.is_none() {
+                cluster.addon = Some(Presence::default());
+            }
+            if cluster.is_online {
+                cluster.prove(Verdict::Proven, self.now);
+            }
+            if self.known.get(&name) != cluster.member().as_ref() {
+                is_quiet = false;
+                self.tell(&name);
+            }
+        }
+        is_quiet
+    }
+}
