@@ -203,14 +203,24 @@ impl Rollout {
         }
     }
 
-    /// Who decides for a cluster: the last of its placements in the list, or the last that is a canary placement, if there is one.
+    /// Who decides for a cluster: the last of its placements in the list. If there are canary placements among them, it is the last of
+    /// those that wait for none of the others, because who waits for a cluster can not be who moves it.
     fn decides(&self, member: &Member) -> Option<usize> {
         let listed = member.selections.iter().map(|selection| selection.placement);
         let listed =
             listed.filter(|index| matches!(self.entries.get(*index), Some(Entry { source: Source::Listed(_), .. })));
         let is_canary = |index: &usize| self.canaries.contains(&Some(*index));
         let (canaries, others): (Vec<_>, Vec<_>) = listed.partition(is_canary);
-        canaries.into_iter().max().or_else(|| others.into_iter().max()).or_else(|| self.decided_by_nobody(member))
+        let is_first = |index: &&usize| !self.ahead_of(**index).any(|ahead| canaries.contains(&ahead));
+        let canary = canaries.iter().filter(is_first).max().or(canaries.iter().max());
+        canary.or(others.iter().max()).copied().or_else(|| self.decided_by_nobody(member))
+    }
+
+    /// Whom an entry waits for, whom they wait for, and so on.
+    fn ahead_of(&self, entry: usize) -> impl Iterator<Item = usize> {
+        // No chain is longer than the list, unless it is a circle.
+        std::iter::successors(self.canaries.get(entry).copied().flatten(), |next| self.canaries[*next])
+            .take(self.canaries.len())
     }
 
     /// The entry of those whom no placement selects. An add-on that the hub made for a placement which selects its cluster no
@@ -226,7 +236,7 @@ impl Rollout {
     fn lanes_of(&self, member: &Member) -> Vec<usize> {
         let Some(decides) = self.decides(member) else { return Vec::new() };
         let behind = member.selections.iter().map(|selection| selection.placement);
-        let behind = behind.filter(|index| self.canaries.get(*index) == Some(&Some(decides)));
+        let behind = behind.filter(|index| *index != decides && self.ahead_of(*index).any(|ahead| ahead == decides));
         std::iter::once(decides).chain(behind).collect()
     }
 

@@ -362,6 +362,16 @@ fn a_canary_takes_its_set_from_the_canary_placement_in_any_order() {
 }
 
 #[test]
+fn a_canary_of_canaries_is_moved_by_the_placement_that_waits_for_nobody() {
+    let placements = [("first", rolling(1)), ("second", behind("first", 1)), ("rest", behind("second", 1))];
+    let mut fleet = fleet(placements).with(["first", "second", "rest"], ["c"]).with(["rest"], ["r"]);
+    assert_eq!(fleet.gives(), ["c=A"]);
+    fleet.succeed(["c"]);
+    assert_eq!(fleet.gives(), ["r=A"]);
+    assert_eq!(fleet.course("rest").progress.clusters.map(|counts| counts.total), Some(2));
+}
+
+#[test]
 fn an_add_on_made_by_the_hub_stays_as_it_is_when_its_cluster_is_not_selected() {
     let mut fleet = fleet_of([listed("p", &rolling(1)), nobody()]).with(["p"], ["c"]).on('A');
     fleet.each(["c"], |cluster, _| cluster.selected.clear());
