@@ -77,7 +77,7 @@ impl fmt::Display for Hold {
 }
 
 /// What a placement does now.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Course {
     /// What has to be remembered, before anybody is given anything.
     pub progress: RolloutProgress,
@@ -124,7 +124,7 @@ pub enum Happening {
 }
 
 /// What is to be done about all clusters of an add-on.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// What each entry does.
     pub courses: Vec<Course>,
