@@ -432,6 +432,17 @@ fn a_change_of_target_does_not_double_the_disturbance() {
 }
 
 #[test]
+fn who_has_just_been_given_something_is_on_the_way_whatever_it_had_proven_before() {
+    let mut fleet = fleet([("p", rolling(1))]).with(["p"], ["c1"]).on('A');
+    fleet.want('B');
+    assert_eq!(fleet.gives(), ["c1=B"]);
+    // Its works are not there yet, so that it is still known to run A.
+    fleet.want('C');
+    fleet.join(["p"], ["c2"]);
+    assert_eq!(fleet.gives(), ["c1=C"]);
+}
+
+#[test]
 fn a_failure_that_is_allowed_holds_no_slot() {
     let mut fleet =
         fleet([("p", with_limits(rolling(1), &json!({ "maxFailures": 1 })))]).with(["p"], ["c1", "c2", "c3"]).on('A');

@@ -160,7 +160,11 @@ fn stand(member: &Member, measure: &Measure, strategy: &Strategy, now: Timestamp
 
 /// Whether an add-on runs what it was given.
 fn is_steady(addon: &Presence) -> bool {
-    addon.proof.as_ref().is_some_and(|proof| proof.verdict == Verdict::Proven)
+    let (Some(given), Some(proof)) = (&addon.given, &addon.proof) else { return false };
+    // What was proven before it was given this says nothing. The name of what it runs is not known here where a user has a say in it, but
+    // what was proven since then is about that.
+    let is_of_given = proof.set == given.set || (addon.overrides.is_some() && given.since <= proof.since);
+    is_of_given && proof.verdict == Verdict::Proven
 }
 
 /// What a cluster that was given the goal is held to.
