@@ -443,6 +443,25 @@ fn who_has_just_been_given_something_is_on_the_way_whatever_it_had_proven_before
 }
 
 #[test]
+fn who_is_unhealthy_comes_first_and_waits_for_a_slot_like_all_others() {
+    let mut fleet = fleet([("p", rolling(1))]).with(["p"], ["c1", "c2", "c3"]).on('A');
+    let [first, second, third] = scattered(["c1", "c2", "c3"]);
+    fleet.sicken([second, third]);
+    fleet.want('B');
+    assert_eq!(fleet.waves(), [second, third, first].map(|name| [format!("{name}=B")]));
+}
+
+#[test]
+fn clusters_that_turn_unhealthy_for_a_moment_are_not_all_moved_at_once() {
+    let mut fleet = fleet([("p", rolling(1))]).with(["p"], ["c1", "c2", "c3"]).on('A');
+    fleet.want('B');
+    assert_eq!(fleet.gives().len(), 1);
+    let [_, second, third] = scattered(["c1", "c2", "c3"]);
+    fleet.sicken([second, third]);
+    assert_eq!(fleet.gives(), [""; 0]);
+}
+
+#[test]
 fn a_failure_that_is_allowed_holds_no_slot() {
     let mut fleet =
         fleet([("p", with_limits(rolling(1), &json!({ "maxFailures": 1 })))]).with(["p"], ["c1", "c2", "c3"]).on('A');

@@ -87,9 +87,11 @@ pub enum Standing {
     Failed(Failure),
 }
 
-/// What a cluster's turn would be.
+/// What a cluster's turn would be. Earlier ones go before later ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Step {
+    /// It ran something else, and is not well with it any more.
+    Cure,
     /// It runs nothing yet, so that nothing can be disturbed.
     Install,
     /// It runs something else.
@@ -148,23 +150,27 @@ fn stand(member: &Member, measure: &Measure, strategy: &Strategy, now: Timestamp
             on_goal(member, addon, given, goal, &limits, now)
         }
         (_, Some(given)) if Some(&given.set) == measure.wanted.as_ref() => {
-            Standing::Ahead { is_there: is_steady(addon) }
+            Standing::Ahead { is_there: arrived(addon).is_some() }
         }
         _ if !member.is_online => Standing::Offline,
         _ if member.steering.is_paused => Standing::Paused,
         (_, None) => Standing::Waiting(Step::Install),
-        _ if is_steady(addon) => Standing::Waiting(Step::Upgrade),
-        _ => Standing::Stray,
+        _ => match arrived(addon) {
+            Some(Verdict::Proven) => Standing::Waiting(Step::Upgrade),
+            Some(_) => Standing::Waiting(Step::Cure),
+            None => Standing::Stray,
+        },
     }
 }
 
-/// Whether an add-on runs what it was given.
-fn is_steady(addon: &Presence) -> bool {
-    let (Some(given), Some(proof)) = (&addon.given, &addon.proof) else { return false };
+/// Whether an add-on has come to run what it was given: then it is proven, or unhealthy by now.
+fn arrived(addon: &Presence) -> Option<Verdict> {
+    let (given, proof) = (addon.given.as_ref()?, addon.proof.as_ref()?);
     // What was proven before it was given this says nothing. The name of what it runs is not known here where a user has a say in it, but
     // what was proven since then is about that.
     let is_of_given = proof.set == given.set || (addon.overrides.is_some() && given.since <= proof.since);
-    is_of_given && proof.verdict == Verdict::Proven
+    let has_run = matches!(proof.verdict, Verdict::Proven | Verdict::Unhealthy);
+    (is_of_given && has_run).then_some(proof.verdict)
 }
 
 /// What a cluster that was given the goal is held to.
