@@ -767,6 +767,20 @@ fn going_back_to_a_trusted_set_needs_no_canary() {
     assert_eq!(back, [format!("{first}=A"), "k1=A".to_owned(), "k2=A".to_owned()]);
 }
 
+#[test]
+fn a_record_counts_by_what_was_rolled_out_though_the_hub_has_just_started() {
+    let mut fleet = fleet([("p", rolling(1))]).with(["p"], ["c1", "c2"]).on('A');
+    fleet.want('B');
+    fleet.waves();
+    fleet.want('C');
+    fleet.gives();
+    fleet.want('D');
+    fleet.restart();
+    let ended = fleet.plan().ended;
+    let counts = ended[0].clusters.clone().expect("counts");
+    assert_eq!((ended[0].set.clone(), counts.given, counts.waiting), (fingerprint('C'), 1, 1));
+}
+
 // ---- Holds
 
 #[test]

@@ -210,21 +210,24 @@ impl Rollout {
     }
 
     /// Takes note that another set is wanted.
-    fn want(&self, entry: usize, wanted: &SetFingerprint, setting: &mut Setting, facts: &Facts) {
-        let progress = &mut setting.progress;
-        if progress.wanted.as_ref() == Some(wanted) {
+    fn want(&mut self, entry: usize, wanted: &SetFingerprint, setting: &mut Setting, facts: &Facts) {
+        if setting.progress.wanted.as_ref() == Some(wanted) {
             return;
         }
-        let is_gated = self.is_gated(entry);
-        if let Some(former) = progress.wanted.replace(wanted.clone())
-            && !is_gated
-            && progress.finished.is_none()
-        {
-            setting.ended.push(self.record(entry, &former, RolloutOutcome::Superseded, progress, facts.now));
-        }
-        if !is_gated {
-            (progress.started, progress.finished) = (Some(Time(facts.now)), None);
+        if !self.is_gated(entry) {
+            self.end_superseded(entry, setting, facts);
+            (setting.progress.started, setting.progress.finished) = (Some(Time(facts.now)), None);
             setting.happenings.push(Happening::Started(wanted.clone()));
+        }
+        setting.progress.wanted = Some(wanted.clone());
+    }
+
+    /// Takes note of how far a set has come that is not wanted any more.
+    fn end_superseded(&mut self, entry: usize, setting: &mut Setting, facts: &Facts) {
+        let Some(former) = setting.progress.wanted.clone() else { return };
+        if setting.progress.finished.is_none() {
+            self.measure_by(entry, goal(&former, facts.sets), setting, facts);
+            setting.ended.push(self.record(entry, &former, RolloutOutcome::Superseded, &setting.progress, facts.now));
         }
     }
 
