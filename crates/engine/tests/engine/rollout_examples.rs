@@ -527,6 +527,23 @@ fn who_can_not_be_reached_holds_no_slot_and_catches_up() {
     assert_eq!(fleet.waves(), [[format!("{first}=B")]]);
 }
 
+#[test]
+fn who_went_ahead_and_can_not_be_reached_holds_no_slot() {
+    let mut fleet = behind_canaries();
+    fleet.want('B');
+    fleet.gives();
+    fleet.succeed(["k1", "k2"]);
+    let [first, second, _] = scattered(["a1", "a2", "a3"]);
+    assert_eq!(fleet.gives(), [format!("{first}=B")]);
+    fleet.want('C');
+    fleet.gives();
+    // A canary on its way to C comes over to the clusters behind the gate, which move to B, and is lost.
+    fleet.join(["aws"], ["k2"]);
+    fleet.each(["k2"], |cluster, _| cluster.is_online = false);
+    fleet.succeed([first]);
+    assert_eq!(fleet.gives(), [format!("{second}=B")]);
+}
+
 // ---- The gate
 
 #[test]

@@ -149,10 +149,10 @@ fn stand(member: &Member, measure: &Measure, strategy: &Strategy, now: Timestamp
             let limits = Limits { strategy, retried, is_settled: measure.is_settled };
             on_goal(member, addon, given, goal, &limits, now)
         }
+        _ if !member.is_online => Standing::Offline,
         (_, Some(given)) if Some(&given.set) == measure.wanted.as_ref() => {
             Standing::Ahead { is_there: arrived(addon).is_some() }
         }
-        _ if !member.is_online => Standing::Offline,
         _ if member.steering.is_paused => Standing::Paused,
         (_, None) => Standing::Waiting(Step::Install),
         _ => match arrived(addon) {
