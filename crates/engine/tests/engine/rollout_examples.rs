@@ -528,6 +528,35 @@ fn who_can_not_be_reached_holds_no_slot_and_catches_up() {
 }
 
 #[test]
+fn who_is_cut_off_by_what_it_was_given_fails_at_the_deadline() {
+    let mut fleet =
+        fleet([("p", with_limits(rolling(1), &json!({ "progressDeadline": "5m" })))]).with(["p"], ["c1", "c2"]).on('A');
+    fleet.want('B');
+    let [first, second] = scattered(["c1", "c2"]);
+    fleet.gives();
+    fleet.each([first], |cluster, _| cluster.is_online = false);
+    assert_eq!(fleet.gives(), [""; 0]);
+    fleet.pass(300);
+    assert_eq!(fleet.gives(), [""; 0]);
+    assert!(fleet.hold("p").starts_with("1 failed where 0 may"), "{}", fleet.hold("p"));
+    fleet.succeed([first]);
+    assert_eq!(fleet.gives(), [format!("{second}=B")]);
+}
+
+#[test]
+fn who_failed_and_can_not_be_reached_any_more_has_still_failed() {
+    let mut fleet = fleet([("p", rolling(1))]).with(["p"], ["c1", "c2"]).on('A');
+    fleet.want('B');
+    let [first, _] = scattered(["c1", "c2"]);
+    fleet.gives();
+    fleet.fail([first]);
+    fleet.pass(60);
+    fleet.each([first], |cluster, _| cluster.is_online = false);
+    assert_eq!(fleet.gives(), [""; 0]);
+    assert_eq!(fleet.state("p"), RolloutState::Halted);
+}
+
+#[test]
 fn who_went_ahead_and_can_not_be_reached_holds_no_slot() {
     let mut fleet = behind_canaries();
     fleet.want('B');

@@ -199,8 +199,12 @@ fn on_goal(member: &Member, addon: &Presence, given: &Given, goal: &Goal, limits
         {
             Standing::Failed(Failure::Unhealthy)
         }
-        _ if !member.is_online => Standing::Offline,
-        proof => on_its_way(given, proof.filter(|_| is_own_way), failing_since(proof), limits, now),
+        proof => match on_its_way(given, proof.filter(|_| is_own_way), failing_since(proof), limits, now) {
+            // Who is not heard of any more since it was given the goal may have been cut off by it: it is waited for as long as for
+            // anybody else, and where nothing says how long that is, not at all.
+            Standing::Moving { until: None } if !member.is_online => Standing::Offline,
+            standing => standing,
+        },
     }
 }
 
