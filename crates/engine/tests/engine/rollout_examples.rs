@@ -639,6 +639,25 @@ fn a_canary_that_was_cut_off_does_not_vanish_from_the_gate() {
 }
 
 #[test]
+fn a_canary_that_was_cut_off_while_it_soaked_does_not_vanish_from_the_gate() {
+    let soaking = with_limits(rolling("100%"), &json!({ "minSuccessTime": "10m" }));
+    let mut fleet = fleet([("aws", behind("canary", 1)), ("canary", soaking)])
+        .with(["canary"], ["k1", "k2"])
+        .with(["aws"], ["a"])
+        .on('A');
+    fleet.want('B');
+    fleet.gives();
+    fleet.succeed(["k1", "k2"]);
+    assert_eq!(fleet.gives(), [""; 0]);
+    fleet.leave(["k2"]);
+    assert_eq!(fleet.gives(), [""; 0]);
+    fleet.sicken(["k2"]);
+    fleet.pass(600);
+    assert_eq!(fleet.gives(), [""; 0]);
+    assert_eq!(fleet.hold("aws"), "1 of 2 canaries is not done: k2");
+}
+
+#[test]
 fn a_canary_that_leaves_while_it_can_be_reached_is_not_waited_for() {
     let mut fleet = behind_canaries();
     fleet.want('B');

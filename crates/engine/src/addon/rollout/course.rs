@@ -11,10 +11,10 @@ use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 
 use super::{
     Rollout, Sets, Source, cycle,
-    gate::{Canaries, Shut, has_turned_unhealthy},
+    gate::{Canaries, Shut, has_turned_unhealthy, proven_since},
     standing::{Goal, Measure, after},
 };
-use crate::addon::{configuration::Problem, mark::Verdict};
+use crate::addon::configuration::Problem;
 
 /// How many sets a placement remembers that it can return to without asking canaries.
 const TRUSTED: usize = 10;
@@ -177,7 +177,7 @@ impl Rollout {
             plan.courses.push(course);
         }
         for entry in 0..wishes.len() {
-            let watching = self.watching(entry, &plan.courses[entry].progress, &plan.gives);
+            let watching = self.watching(entry, &plan.courses[entry].progress, &plan.gives, now);
             if let Some(gate) = shut_gate(&mut plan.courses[entry].progress) {
                 gate.watching = watching;
             }
@@ -427,8 +427,8 @@ impl Rollout {
         })
     }
 
-    /// The canaries that were given the set that a gate is shut for, or are about to be, and have not proven it.
-    fn watching(&self, entry: usize, progress: &RolloutProgress, gives: &[Give]) -> Vec<ClusterName> {
+    /// The canaries that were given the set that a gate is shut for, or are about to be, and have not been well with it for long enough.
+    fn watching(&self, entry: usize, progress: &RolloutProgress, gives: &[Give], now: Timestamp) -> Vec<ClusterName> {
         let Some(canary) = self.canaries[entry] else { return Vec::new() };
         let Some(gate) = progress.gates.iter().find(|gate| gate.state == GateState::Shut) else { return Vec::new() };
         let is_given = |name: &&ClusterName| {
@@ -439,14 +439,13 @@ impl Rollout {
         let about_to_be =
             gives.iter().filter(|give| give.set == gate.set && self.selected[canary].contains(&give.cluster));
         let all: BTreeSet<_> = gate.watching.iter().chain(given).chain(about_to_be.map(|give| &give.cluster)).collect();
-        let is_watched = |name: &&ClusterName| self.stays_canary(canary, name) && !self.has_proven(name, &gate.set);
+        let soak = self.lanes[canary].strategy.soak;
+        let has_soaked = |name: &ClusterName| {
+            let proven = self.members.get(name).and_then(|member| proven_since(member, &gate.set));
+            proven.is_some_and(|since| after(since, soak) <= now)
+        };
+        let is_watched = |name: &&ClusterName| self.stays_canary(canary, name) && !has_soaked(name);
         all.into_iter().filter(is_watched).cloned().collect()
-    }
-
-    fn has_proven(&self, name: &ClusterName, set: &SetFingerprint) -> bool {
-        let addon = self.members.get(name).and_then(|member| member.addon.as_ref());
-        let proof = addon.and_then(|addon| addon.proof.as_ref());
-        proof.is_some_and(|proof| proof.set == *set && proof.verdict == Verdict::Proven)
     }
 
     /// Takes note that the goal has been reached everywhere, if it has just been.

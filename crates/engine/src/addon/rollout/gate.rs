@@ -129,7 +129,7 @@ impl Canaries<'_> {
         if counted.is_empty() {
             return Err(Shut::AllSkipped(self.placement.clone()));
         }
-        let mut unproven = counted.iter().filter(|(_, member)| proven_since(member, self.goal).is_none());
+        let mut unproven = counted.iter().filter(|(_, member)| proven_since(member, &self.goal.fingerprint).is_none());
         if let Some((first, _)) = unproven.clone().next() {
             if self.configured.is_some_and(|configured| *configured != self.goal.fingerprint) {
                 return Err(Shut::ConfiguredOtherwise(self.placement.clone()));
@@ -140,7 +140,7 @@ impl Canaries<'_> {
             let count = unproven.by_ref().count();
             return Err(Shut::Unproven { first: (*first).clone(), count, total: counted.len() });
         }
-        let last = counted.iter().filter_map(|(_, member)| proven_since(member, self.goal)).max();
+        let last = counted.iter().filter_map(|(_, member)| proven_since(member, &self.goal.fingerprint)).max();
         match last.map(|last| after(last, self.strategy.soak)) {
             Some(until) if until > now => Err(Shut::Soaking { until }),
             _ => Ok(()),
@@ -149,9 +149,9 @@ impl Canaries<'_> {
 }
 
 /// Since when a cluster runs exactly that set, and is well.
-fn proven_since(member: &Member, goal: &Goal) -> Option<Timestamp> {
+pub(super) fn proven_since(member: &Member, set: &SetFingerprint) -> Option<Timestamp> {
     let proof = member.addon.as_ref()?.proof.as_ref()?;
-    (proof.set == goal.fingerprint && proof.verdict == Verdict::Proven).then_some(proof.since)
+    (proof.set == *set && proof.verdict == Verdict::Proven).then_some(proof.since)
 }
 
 /// Whether a user has seen to it that a cluster can not run exactly that set.
