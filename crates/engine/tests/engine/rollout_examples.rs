@@ -658,6 +658,23 @@ fn a_canary_that_was_cut_off_while_it_soaked_does_not_vanish_from_the_gate() {
 }
 
 #[test]
+fn a_canary_that_was_cut_off_is_waited_for_when_it_is_heard_of_again() {
+    let mut fleet = behind_canaries();
+    fleet.want('B');
+    fleet.gives();
+    fleet.succeed(["k1"]);
+    fleet.leave(["k2"]);
+    assert_eq!(fleet.gives(), [""; 0]);
+    // It is back, and its placement has not decided on it yet.
+    fleet.each(["k2"], |cluster, _| cluster.is_online = true);
+    assert_eq!(fleet.gives(), [""; 0]);
+    fleet.come_back(["k2"]);
+    assert_eq!(fleet.gives(), [""; 0]);
+    fleet.succeed(["k2"]);
+    assert_eq!(fleet.gives().len(), 1);
+}
+
+#[test]
 fn a_canary_that_leaves_while_it_can_be_reached_is_not_waited_for() {
     let mut fleet = behind_canaries();
     fleet.want('B');

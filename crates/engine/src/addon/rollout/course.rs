@@ -418,11 +418,13 @@ impl Rollout {
         Ok(())
     }
 
-    /// Whether a cluster that was given a set as a canary still counts as one: it does until it leaves while it can be reached.
+    /// Whether a cluster that was given a set as a canary still counts as one: it does until it leaves while it can be reached. One that
+    /// was cut off and is heard of again has not left, as long as no placement has decided on it anew and its add-on is there.
     fn stays_canary(&self, canary: usize, name: &ClusterName) -> bool {
         let member = self.members.get(name);
         member.is_some_and(|member| {
-            let is_cut_off = !member.is_online && member.addon.is_some() && !member.steering.is_skipped;
+            let is_away = !member.is_online || self.decides(member).is_none();
+            let is_cut_off = is_away && member.addon.is_some() && !member.steering.is_skipped;
             self.selected[canary].contains(name) || is_cut_off
         })
     }
