@@ -780,6 +780,23 @@ fn canaries_that_are_not_in_the_list_are_upgraded_by_hand() {
     assert_eq!(fleet.gives(), ["a=B"]);
 }
 
+#[test]
+fn a_canary_that_is_cut_off_by_what_a_user_gave_it_keeps_the_gate_shut() {
+    let entries = [listed("aws", &behind("canary", 1)), unlisted("canary"), nobody()];
+    let mut fleet = fleet_of(entries).with(["canary"], ["k1", "k2"]).with(["aws"], ["a"]);
+    fleet.each(["k1", "k2"], |cluster, _| cluster.addon.as_mut().expect("an add-on").is_hand_made = true);
+    fleet.want('B');
+    fleet.want_at("nobody", 'A');
+    fleet.gives();
+    fleet.succeed(["k1", "k2"]);
+    fleet.overrides("k1", settings_of('B'));
+    fleet.overrides("k2", settings_of('B'));
+    fleet.gives();
+    fleet.succeed(["k1"]);
+    fleet.leave(["k2"]);
+    assert_eq!(fleet.gives(), [""; 0]);
+}
+
 // ---- One set after the other
 
 #[test]

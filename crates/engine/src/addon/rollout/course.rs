@@ -11,7 +11,7 @@ use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 
 use super::{
     Rollout, Sets, Source, cycle,
-    gate::{Canaries, Shut, has_turned_unhealthy, proven_since},
+    gate::{Canaries, Shut, has_tried, has_turned_unhealthy, proven_since},
     standing::{Goal, Measure, after},
 };
 use crate::addon::configuration::Problem;
@@ -433,14 +433,12 @@ impl Rollout {
     fn watching(&self, entry: usize, progress: &RolloutProgress, gives: &[Give], now: Timestamp) -> Vec<ClusterName> {
         let Some(canary) = self.canaries[entry] else { return Vec::new() };
         let Some(gate) = progress.gates.iter().find(|gate| gate.state == GateState::Shut) else { return Vec::new() };
-        let is_given = |name: &&ClusterName| {
-            let addon = self.members.get(*name).and_then(|member| member.addon.as_ref());
-            addon.and_then(|addon| addon.given.as_ref()).is_some_and(|given| given.set == gate.set)
-        };
-        let given = self.selected[canary].iter().filter(is_given);
+        let tries = |name: &&ClusterName| self.members.get(*name).is_some_and(|member| has_tried(member, &gate.set));
+        let trying = self.selected[canary].iter().filter(tries);
         let about_to_be =
             gives.iter().filter(|give| give.set == gate.set && self.selected[canary].contains(&give.cluster));
-        let all: BTreeSet<_> = gate.watching.iter().chain(given).chain(about_to_be.map(|give| &give.cluster)).collect();
+        let all: BTreeSet<_> =
+            gate.watching.iter().chain(trying).chain(about_to_be.map(|give| &give.cluster)).collect();
         let soak = self.lanes[canary].strategy.soak;
         let has_soaked = |name: &ClusterName| {
             let proven = self.members.get(name).and_then(|member| proven_since(member, &gate.set));

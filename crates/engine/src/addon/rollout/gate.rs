@@ -154,6 +154,13 @@ pub(super) fn proven_since(member: &Member, set: &SetFingerprint) -> Option<Time
     (proof.set == *set && proof.verdict == Verdict::Proven).then_some(proof.since)
 }
 
+/// Whether a cluster was given that set, by its placement or by a user who has asked for the same.
+pub(super) fn has_tried(member: &Member, set: &SetFingerprint) -> bool {
+    let Some(addon) = &member.addon else { return false };
+    let is_given = addon.given.as_ref().is_some_and(|given| given.set == *set);
+    is_given || addon.proof.as_ref().is_some_and(|proof| proof.set == *set)
+}
+
 /// Whether a user has seen to it that a cluster can not run exactly that set.
 fn is_overridden(member: &Member, goal: &Goal) -> bool {
     let Some(addon) = &member.addon else { return false };
