@@ -746,6 +746,20 @@ fn a_gate_says_why_it_stays_shut() {
 }
 
 #[test]
+fn canaries_that_are_taken_back_do_not_vouch_for_what_they_ran() {
+    let soaking = with_limits(rolling("100%"), &json!({ "minSuccessTime": "10m" }));
+    let mut fleet =
+        fleet([("aws", behind("canary", 1)), ("canary", soaking)]).with(["canary"], ["k"]).with(["aws"], ["a"]).on('A');
+    fleet.want('B');
+    fleet.gives();
+    fleet.succeed(["k"]);
+    fleet.pass(600);
+    // Somebody has seen enough of B just before it has soaked.
+    fleet.pin("canary", Some('A'));
+    assert_eq!(fleet.gives(), ["k=A"]);
+}
+
+#[test]
 fn placements_that_wait_for_each_other_are_named() {
     let mut fleet =
         fleet([("one", behind("two", 1)), ("two", behind("one", 1))]).with(["one"], ["c1"]).with(["two"], ["c2"]);

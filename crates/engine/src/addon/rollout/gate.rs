@@ -129,11 +129,12 @@ impl Canaries<'_> {
         if counted.is_empty() {
             return Err(Shut::AllSkipped(self.placement.clone()));
         }
+        let is_configured_otherwise = self.configured.is_some_and(|configured| *configured != self.goal.fingerprint);
+        if is_configured_otherwise && counted.iter().any(|(_, member)| !has_overrides(member)) {
+            return Err(Shut::ConfiguredOtherwise(self.placement.clone()));
+        }
         let mut unproven = counted.iter().filter(|(_, member)| proven_since(member, &self.goal.fingerprint).is_none());
         if let Some((first, _)) = unproven.clone().next() {
-            if self.configured.is_some_and(|configured| *configured != self.goal.fingerprint) {
-                return Err(Shut::ConfiguredOtherwise(self.placement.clone()));
-            }
             if let Some((name, _)) = unproven.clone().find(|(_, member)| is_overridden(member, self.goal)) {
                 return Err(Shut::Overridden((*name).clone()));
             }
@@ -159,6 +160,11 @@ pub(super) fn has_tried(member: &Member, set: &SetFingerprint) -> bool {
     let Some(addon) = &member.addon else { return false };
     let is_given = addon.given.as_ref().is_some_and(|given| given.set == *set);
     is_given || addon.proof.as_ref().is_some_and(|proof| proof.set == *set)
+}
+
+/// Whether a user has a say in what a cluster runs.
+fn has_overrides(member: &Member) -> bool {
+    member.addon.as_ref().is_some_and(|addon| addon.overrides.is_some())
 }
 
 /// Whether a user has seen to it that a cluster can not run exactly that set.
