@@ -309,6 +309,21 @@ fn who_turns_unhealthy_when_all_is_done_is_no_failure() {
 }
 
 #[test]
+fn who_was_unhealthy_before_is_no_failure_of_the_way_back() {
+    let mut fleet = fleet([("p", rolling(2))]).with(["p"], ["c1", "c2", "c3"]).on('A');
+    fleet.each(["c1"], |cluster, _| cluster.is_online = false);
+    fleet.sicken(["c1"]);
+    fleet.want('B');
+    fleet.pass(100);
+    assert_eq!(fleet.gives(), ["c2=B", "c3=B"]);
+    fleet.report(["c2", "c3"]);
+    fleet.pass(100);
+    fleet.want('A');
+    assert_eq!(fleet.waves(), [["c2=A", "c3=A"]]);
+    assert_eq!(fleet.state("p"), RolloutState::Complete);
+}
+
+#[test]
 fn a_late_success_repairs_a_failure() {
     let mut fleet = fleet([("p", rolling(1))]).with(["p"], ["c1", "c2"]).on('A');
     fleet.want('B');

@@ -254,7 +254,8 @@ impl Rollout {
         let is_finished = reached.is_some() && setting.progress.finished.is_some();
         let is_settled = is_finished && setting.progress.last_applied.as_ref() == reached;
         let wanted = setting.progress.wanted.clone();
-        self.measure(entry, Measure { goal, wanted, is_settled, retried: facts.retried });
+        let started = setting.progress.started.as_ref().map(|started| started.0);
+        self.measure(entry, Measure { goal, wanted, started, is_settled, retried: facts.retried });
     }
 
     /// Decides which set comes through a gate: the one that is wanted, once the canaries are well with it or it is known to be good, and

@@ -43,6 +43,8 @@ pub(super) struct Measure {
     pub(super) goal: Option<Goal>,
     /// What is wanted in the end: another set, as long as canaries are trying it.
     pub(super) wanted: Option<SetFingerprint>,
+    /// When the rollout began: who was unhealthy before is no failure of it.
+    pub(super) started: Option<Timestamp>,
     /// Whether the goal has been reached once: who turns unhealthy later is no failure of the rollout.
     pub(super) is_settled: bool,
     /// When everybody was last told to try again.
@@ -146,7 +148,7 @@ fn stand(member: &Member, measure: &Measure, strategy: &Strategy, now: Timestamp
     match (&measure.goal, &addon.given) {
         (Some(goal), Some(given)) if given.set == goal.fingerprint => {
             let retried = member.steering.retried.max(measure.retried);
-            let limits = Limits { strategy, retried, is_settled: measure.is_settled };
+            let limits = Limits { strategy, retried, started: measure.started, is_settled: measure.is_settled };
             on_goal(member, addon, given, goal, &limits, now)
         }
         _ if !member.is_online => Standing::Offline,
@@ -177,6 +179,7 @@ fn arrived(addon: &Presence) -> Option<Verdict> {
 struct Limits<'a> {
     strategy: &'a Strategy,
     retried: Option<Timestamp>,
+    started: Option<Timestamp>,
     is_settled: bool,
 }
 
@@ -193,7 +196,11 @@ fn on_goal(member: &Member, addon: &Presence, given: &Given, goal: &Goal, limits
             let until = after(*since, limits.strategy.soak);
             if limits.is_settled || until <= now { done } else { Standing::Soaking { until } }
         }
-        Some(Proof { verdict: Verdict::Unhealthy, .. }) if limits.is_settled => done,
+        Some(Proof { verdict: Verdict::Unhealthy, since, .. })
+            if limits.is_settled || limits.started.is_some_and(|started| *since < started) =>
+        {
+            done
+        }
         Some(Proof { verdict: Verdict::Unhealthy, since, .. })
             if limits.retried.is_none_or(|retried| retried < *since) =>
         {
