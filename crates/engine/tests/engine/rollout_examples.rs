@@ -733,6 +733,43 @@ fn a_canary_that_turns_unhealthy_after_the_gate_opened_halts_new_starts() {
 }
 
 #[test]
+fn a_canary_that_is_cut_off_after_the_gate_opened_halts_new_starts() {
+    let mut fleet = behind_canaries();
+    fleet.want('B');
+    fleet.gives();
+    fleet.succeed(["k1", "k2"]);
+    fleet.gives();
+    let [first, ..] = scattered(["a1", "a2", "a3"]);
+    fleet.leave(["k1"]);
+    fleet.gives();
+    fleet.restart();
+    fleet.sicken(["k1"]);
+    fleet.succeed([first]);
+    assert_eq!(fleet.gives(), [""; 0]);
+    assert!(fleet.hold("aws").starts_with("the canary k1 was well with this"), "{}", fleet.hold("aws"));
+    fleet.skip(["k1"]);
+    assert_eq!(fleet.gives().len(), 1);
+}
+
+#[test]
+fn a_canary_that_was_unhealthy_before_does_not_keep_anybody_from_going_back() {
+    let mut fleet = behind_canaries();
+    fleet.sicken(["k1"]);
+    fleet.each(["k1"], |cluster, _| cluster.is_online = false);
+    fleet.pass(100);
+    fleet.want('B');
+    fleet.skip(["k1"]);
+    fleet.gives();
+    fleet.succeed(["k2"]);
+    let [first, ..] = scattered(["a1", "a2", "a3"]);
+    assert_eq!(fleet.gives(), [format!("{first}=B")]);
+    fleet.pass(100);
+    fleet.each(["k1"], |cluster, _| cluster.steering.is_skipped = false);
+    fleet.want('A');
+    assert_eq!(fleet.gives(), [format!("{first}=A"), "k2=A".to_owned()]);
+}
+
+#[test]
 fn a_gate_says_why_it_stays_shut() {
     let hold = |change: fn(&mut Fleet)| {
         let mut fleet = behind_canaries();

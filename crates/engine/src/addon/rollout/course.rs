@@ -11,7 +11,7 @@ use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 
 use super::{
     Rollout, Sets, Source, cycle,
-    gate::{Canaries, Shut, has_tried, has_turned_unhealthy, proven_since},
+    gate::{Canaries, Shut, has_run, has_tried, proven_since, unhealthy_since},
     standing::{Goal, Measure, after},
 };
 use crate::addon::configuration::Problem;
@@ -176,10 +176,9 @@ impl Rollout {
             plan.happenings.extend(newly_halted(wish, &course).map(|halted| (entry, halted)));
             plan.courses.push(course);
         }
-        for entry in 0..wishes.len() {
-            let watching = self.watching(entry, &plan.courses[entry].progress, &plan.gives, now);
-            if let Some(gate) = shut_gate(&mut plan.courses[entry].progress) {
-                gate.watching = watching;
+        for (entry, course) in plan.courses.iter_mut().enumerate() {
+            for gate in &mut course.progress.gates {
+                gate.watching = self.watching(entry, gate, &plan.gives, now);
             }
         }
         plan
@@ -430,22 +429,25 @@ impl Rollout {
         })
     }
 
-    /// The canaries that were given the set that a gate is shut for, or are about to be, and have not been well with it for long enough.
-    fn watching(&self, entry: usize, progress: &RolloutProgress, gives: &[Give], now: Timestamp) -> Vec<ClusterName> {
+    /// The canaries that a gate does not lose sight of, though their placement may: as long as it is shut those who try the set, and have not
+    /// been well with it for long enough; when it is open those who are answerable for it.
+    fn watching(&self, entry: usize, gate: &Gate, gives: &[Give], now: Timestamp) -> Vec<ClusterName> {
         let Some(canary) = self.canaries[entry] else { return Vec::new() };
-        let Some(gate) = progress.gates.iter().find(|gate| gate.state == GateState::Shut) else { return Vec::new() };
-        let tries = |name: &&ClusterName| self.members.get(*name).is_some_and(|member| has_tried(member, &gate.set));
-        let trying = self.selected[canary].iter().filter(tries);
-        let about_to_be =
-            gives.iter().filter(|give| give.set == gate.set && self.selected[canary].contains(&give.cluster));
-        let all: BTreeSet<_> =
-            gate.watching.iter().chain(trying).chain(about_to_be.map(|give| &give.cluster)).collect();
-        let soak = self.lanes[canary].strategy.soak;
-        let has_soaked = |name: &ClusterName| {
-            let proven = self.members.get(name).and_then(|member| proven_since(member, &gate.set));
-            proven.is_some_and(|since| after(since, soak) <= now)
+        let is_watched = |name: &&ClusterName| {
+            let Some(member) = self.members.get(*name).filter(|_| self.stays_canary(canary, name)) else {
+                return false;
+            };
+            match gate.state {
+                GateState::Shut => {
+                    let soaked =
+                        proven_since(member, &gate.set).map(|since| after(since, self.lanes[canary].strategy.soak));
+                    let is_given = || gives.iter().any(|give| give.cluster == **name && give.set == gate.set);
+                    (has_tried(member, &gate.set) || is_given()) && soaked.is_none_or(|soaked| soaked > now)
+                }
+                GateState::Open => has_run(member, &gate.set) && !self.lanes[entry].measure.is_settled,
+            }
         };
-        let is_watched = |name: &&ClusterName| self.stays_canary(canary, name) && !has_soaked(name);
+        let all: BTreeSet<_> = self.selected[canary].iter().chain(&gate.watching).collect();
         all.into_iter().filter(is_watched).cloned().collect()
     }
 
@@ -515,7 +517,7 @@ impl Rollout {
                 return Some(Hold::Gate(shut));
             }
         }
-        let unhealthy = self.unhealthy_canary(entry).map(Hold::CanaryUnhealthy);
+        let unhealthy = self.unhealthy_canary(entry, progress).map(Hold::CanaryUnhealthy);
         let halted = || {
             let overdrawn = self.lanes[entry].overdrawn()?;
             Some(Hold::Halted { failed: overdrawn.failed, tolerated: overdrawn.tolerated })
@@ -523,17 +525,21 @@ impl Rollout {
         unhealthy.or_else(halted)
     }
 
-    /// A canary that was well with what its placement lets through, and is no longer.
-    fn unhealthy_canary(&self, entry: usize) -> Option<ClusterName> {
+    /// A canary that was well with what its placement lets through, and is no longer since then.
+    fn unhealthy_canary(&self, entry: usize, progress: &RolloutProgress) -> Option<ClusterName> {
         let measure = &self.lanes[entry].measure;
         let (goal, canary) = (measure.goal.as_ref()?, self.canaries[entry]?);
+        let gate = progress.gates.iter().find(|gate| gate.set == goal.fingerprint && gate.state == GateState::Open)?;
         if measure.is_settled {
             return None;
         }
+        let opened = gate.opened.as_ref().map_or(Timestamp::MIN, |opened| opened.0);
         let is_unhealthy = |name: &&ClusterName| {
-            self.members.get(*name).is_some_and(|member| has_turned_unhealthy(member, &goal.fingerprint))
+            let member = self.members.get(*name);
+            member.and_then(|member| unhealthy_since(member, &gate.set)).is_some_and(|since| since >= opened)
         };
-        self.selected[canary].iter().find(is_unhealthy).cloned()
+        let watched = gate.watching.iter().filter(|name| self.stays_canary(canary, name));
+        self.selected[canary].iter().chain(watched).find(is_unhealthy).cloned()
     }
 
     /// Who is given something by an entry: all whose turn it is; if it is held up, only those who have nothing, and only what is
@@ -588,10 +594,6 @@ fn goal(set: &SetFingerprint, sets: &Sets) -> Option<Goal> {
 /// Whether a set has come through the gate, and is rolling out.
 fn rolls_out(progress: &RolloutProgress, set: &SetFingerprint) -> bool {
     progress.gates.iter().any(|gate| gate.set == *set && gate.state == GateState::Open)
-}
-
-fn shut_gate(progress: &mut RolloutProgress) -> Option<&mut Gate> {
-    progress.gates.iter_mut().find(|gate| gate.state == GateState::Shut)
 }
 
 fn is_trusted(progress: &RolloutProgress, set: &SetFingerprint) -> bool {

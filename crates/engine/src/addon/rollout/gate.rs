@@ -174,8 +174,13 @@ fn is_overridden(member: &Member, goal: &Goal) -> bool {
     addon.is_at_odds || addon.overrides.as_deref().is_some_and(differs)
 }
 
-/// Whether a cluster ran that set, and is not well any more.
-pub(super) fn has_turned_unhealthy(member: &Member, set: &SetFingerprint) -> bool {
-    let proof = member.addon.as_ref().and_then(|addon| addon.proof.as_ref());
-    proof.is_some_and(|proof| proof.set == *set && proof.verdict == Verdict::Unhealthy) && !member.steering.is_skipped
+/// Whether a cluster runs that set, or ran it and is not well any more.
+pub(super) fn has_run(member: &Member, set: &SetFingerprint) -> bool {
+    proven_since(member, set).or_else(|| unhealthy_since(member, set)).is_some()
+}
+
+/// Since when a cluster that ran that set is not well any more, unless it is left out.
+pub(super) fn unhealthy_since(member: &Member, set: &SetFingerprint) -> Option<Timestamp> {
+    let proof = member.addon.as_ref()?.proof.as_ref().filter(|_| !member.steering.is_skipped)?;
+    (proof.set == *set && proof.verdict == Verdict::Unhealthy).then_some(proof.since)
 }
