@@ -902,6 +902,46 @@ fn a_halted_set_does_not_hold_up_its_cure() {
 }
 
 #[test]
+fn a_set_that_canaries_were_unhealthy_with_is_not_taken_up_again_when_they_are_cured() {
+    let mut fleet = behind_canaries();
+    fleet.want('B');
+    fleet.gives();
+    fleet.succeed(["k1", "k2"]);
+    fleet.gives();
+    let [first, second, third] = scattered(["a1", "a2", "a3"]);
+    fleet.sicken(["k1"]);
+    fleet.gives();
+    fleet.want('C');
+    assert_eq!(fleet.gives(), ["k1=C", "k2=C"]);
+    fleet.report(["k1", "k2"]);
+    fleet.succeed([first]);
+    assert_eq!(fleet.gives(), [""; 0]);
+    fleet.succeed(["k1", "k2"]);
+    assert_eq!(fleet.waves().concat(), [first, second, third].map(|name| format!("{name}=C")));
+}
+
+#[test]
+fn what_was_halted_is_not_trusted_when_it_is_wanted_again() {
+    let mut fleet = behind_canaries();
+    fleet.want('B');
+    fleet.gives();
+    fleet.succeed(["k1", "k2"]);
+    fleet.gives();
+    let [first, ..] = scattered(["a1", "a2", "a3"]);
+    fleet.fail([first]);
+    fleet.pass(60);
+    assert_eq!(fleet.state("aws"), RolloutState::Halted);
+    for other in ['A', 'C'] {
+        fleet.want(other);
+        fleet.gives();
+        fleet.report(["k1", "k2"]);
+        fleet.want('B');
+        assert_eq!(fleet.gives(), ["k1=B", "k2=B"]);
+        fleet.report(["k1", "k2"]);
+    }
+}
+
+#[test]
 fn a_set_that_is_stuck_does_not_hold_up_its_cure() {
     let mut fleet = behind_canaries();
     fleet.want('B');
@@ -970,6 +1010,24 @@ fn newcomers_get_the_last_known_good_behind_a_shut_gate() {
     assert_eq!(fleet.gives(), ["a4=A"]);
     fleet.succeed(["a4"]);
     assert_eq!(fleet.gives(), [""; 0]);
+}
+
+#[test]
+fn newcomers_never_get_what_was_halted() {
+    let mut fleet = behind_canaries();
+    fleet.want('B');
+    fleet.gives();
+    fleet.succeed(["k1", "k2"]);
+    fleet.gives();
+    let [first, ..] = scattered(["a1", "a2", "a3"]);
+    fleet.fail([first]);
+    fleet.pass(60);
+    fleet.join(["aws"], ["a4"]);
+    assert_eq!(fleet.gives(), ["a4=A"]);
+    fleet.succeed(["a4"]);
+    fleet.want('C');
+    fleet.join(["aws"], ["a5"]);
+    assert_eq!(fleet.gives(), ["a5=A", "k1=C", "k2=C"]);
 }
 
 #[test]

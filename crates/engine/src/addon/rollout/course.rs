@@ -263,10 +263,12 @@ impl Rollout {
         let known_good = setting.progress.last_known_good.clone();
         self.measure_by(entry, known_good.clone().and_then(|set| goal(&set, facts.sets)), setting, facts);
         let Some(wanted) = wanted else { return self.end_former(entry, setting, facts) };
-        if known_good.as_ref() == Some(&wanted.fingerprint) {
+        let is_trusted = is_trusted(&setting.progress, &wanted.fingerprint);
+        let is_known_good = known_good.as_ref() == Some(&wanted.fingerprint);
+        if is_known_good && (is_trusted || rolls_out(&setting.progress, &wanted.fingerprint)) {
             return self.keep_open(entry, wanted, setting, facts);
         }
-        if is_trusted(&setting.progress, &wanted.fingerprint) {
+        if is_trusted {
             self.abandon(entry, setting, facts);
             setting.happenings.push(Happening::Returned(wanted.fingerprint.clone()));
             return self.let_through(entry, wanted, setting, facts);
@@ -339,7 +341,7 @@ impl Rollout {
     /// What came through before is over when nobody is on the way to it, and nobody can be begun.
     fn end_former(&mut self, entry: usize, setting: &mut Setting, facts: &Facts) {
         let Some(known_good) = setting.progress.last_known_good.clone() else { return };
-        if !rolls_out(&setting.progress, &known_good) || !self.is_over(entry) {
+        if !rolls_out(&setting.progress, &known_good) || !self.is_over(entry, &setting.progress) {
             return;
         }
         self.end(entry, &known_good, setting, facts);
@@ -354,28 +356,35 @@ impl Rollout {
             setting.ended.push(self.record(entry, known_good, outcome, &setting.progress, facts.now));
             if is_complete {
                 setting.progress.last_applied = Some(known_good.clone());
-            } else if lane.overdrawn().is_some() {
-                // It was good with canaries and with nobody else: it is not returned to without asking them again.
-                setting.progress.trusted.retain(|trusted| trusted != known_good);
+            } else {
+                self.distrust_if_halted(entry, known_good, &mut setting.progress);
             }
             setting.progress.finished = Some(Time(facts.now));
         }
         setting.progress.gates.retain(|gate| gate.state != GateState::Open);
     }
 
-    fn is_over(&self, entry: usize) -> bool {
+    /// A set that had to be stopped was good with canaries and with nobody else: it is not returned to without asking them again.
+    fn distrust_if_halted(&self, entry: usize, set: &SetFingerprint, progress: &mut RolloutProgress) {
+        if self.is_halted(entry, progress) {
+            progress.trusted.retain(|trusted| trusted != set);
+        }
+    }
+
+    fn is_over(&self, entry: usize, progress: &RolloutProgress) -> bool {
         let lane = &self.lanes[entry];
-        let may_begin = lane.has_line() && lane.overdrawn().is_none();
+        let may_begin = lane.has_line() && !self.is_halted(entry, progress);
         !may_begin && lane.decided().moving == 0
     }
 
     /// What was rolling out is not wanted any more.
     fn abandon(&self, entry: usize, setting: &mut Setting, facts: &Facts) {
-        let progress = &setting.progress;
-        let rolling = progress.last_known_good.as_ref().filter(|set| rolls_out(progress, set));
-        let rolling = rolling.filter(|set| progress.last_applied.as_ref() != Some(*set));
+        let progress = &mut setting.progress;
+        let rolling = progress.last_known_good.clone().filter(|set| rolls_out(progress, set));
+        let rolling = rolling.filter(|set| progress.last_applied.as_ref() != Some(set));
         if let Some(set) = rolling {
-            setting.ended.push(self.record(entry, set, RolloutOutcome::Abandoned, progress, facts.now));
+            setting.ended.push(self.record(entry, &set, RolloutOutcome::Abandoned, progress, facts.now));
+            self.distrust_if_halted(entry, &set, progress);
         }
     }
 
@@ -400,17 +409,25 @@ impl Rollout {
         };
         canaries.are_well(|name| self.members.get(name), facts.now)?;
         match &setting.progress.last_known_good {
-            Some(former) if rolls_out(&setting.progress, former) => self.is_stuck(entry, former, facts.now),
+            Some(former) if rolls_out(&setting.progress, former) => {
+                self.is_stuck(entry, former, &setting.progress, facts.now)
+            }
             _ => Ok(()),
         }
     }
 
     /// Whether what came through before goes on no longer: what canaries are well with now is probably its cure.
-    fn is_stuck(&self, entry: usize, former: &SetFingerprint, now: Timestamp) -> Result<(), Shut> {
+    fn is_stuck(
+        &self,
+        entry: usize,
+        former: &SetFingerprint,
+        progress: &RolloutProgress,
+        now: Timestamp,
+    ) -> Result<(), Shut> {
         let lane = &self.lanes[entry];
         let given = |name: &ClusterName| Some(self.members.get(name)?.addon.as_ref()?.given.as_ref()?.since);
         let last = lane.moving().filter_map(given).max();
-        let may_begin = lane.has_line() && lane.overdrawn().is_none() && lane.slots() > 0;
+        let may_begin = lane.has_line() && !self.is_halted(entry, progress) && lane.slots() > 0;
         let until = last.map(|last| after(last, STUCK_AFTER)).filter(|until| *until > now);
         if may_begin || until.is_some() || lane.decided().soaking > 0 {
             return Err(Shut::Finishing { set: former.clone(), until });
@@ -485,8 +502,13 @@ impl Rollout {
             Some(Err(problem)) => Some(problem.clone()),
             _ => None,
         };
-        let hold = self.hold(entry, &progress, problem.as_ref(), shut, &facts.wishes[entry]);
-        progress.halt = halt(&progress, goal.as_ref(), hold.as_ref(), facts.now);
+        let halted = self.halted(entry, &progress);
+        if halted.is_some() || !is_given_up(&progress) {
+            progress.halt = halt(&progress, goal.as_ref(), halted.as_ref(), facts.now);
+        }
+        let paused = facts.wishes[entry].pause.clone().map(Hold::Paused);
+        let waits = problem.clone().map(Hold::Blocked).or(shut.map(Hold::Gate));
+        let hold = paused.or_else(|| self.hold(entry, &progress, waits, halted));
         let is_there = goal.is_some() && progress.last_applied == goal && progress.wanted == goal && lane.is_complete();
         let is_idle = lane.all().total() == 0;
         progress.state = Some(state(hold.as_ref(), is_there || is_idle, problem.is_some()));
@@ -497,32 +519,33 @@ impl Rollout {
         Course { goal, hold, problem, late, in_flight, selected, progress, decided: decided.counts() }
     }
 
+    /// What keeps an entry from beginning anything. What it waits for does not, while something else that came through a gate goes on.
     fn hold(
         &self,
         entry: usize,
         progress: &RolloutProgress,
-        problem: Option<&Problem>,
-        shut: Option<Shut>,
-        wish: &Wish,
+        waits: Option<Hold>,
+        halted: Option<Hold>,
     ) -> Option<Hold> {
-        let former_rolls_out = progress.last_known_good.as_ref().is_some_and(|set| rolls_out(progress, set));
-        if let Some(by) = &wish.pause {
-            return Some(Hold::Paused(by.clone()));
+        let goes_on = progress.last_known_good.as_ref().is_some_and(|set| rolls_out(progress, set));
+        if self.is_gated(entry) && goes_on {
+            halted.or(waits.filter(|_| is_given_up(progress)))
+        } else {
+            waits.or(halted)
         }
-        if !(self.is_gated(entry) && former_rolls_out) {
-            if let Some(problem) = problem {
-                return Some(Hold::Blocked(problem.clone()));
-            }
-            if let Some(shut) = shut {
-                return Some(Hold::Gate(shut));
-            }
-        }
+    }
+
+    /// Why nothing new is begun of what rolls out.
+    fn halted(&self, entry: usize, progress: &RolloutProgress) -> Option<Hold> {
         let unhealthy = self.unhealthy_canary(entry, progress).map(Hold::CanaryUnhealthy);
-        let halted = || {
+        unhealthy.or_else(|| {
             let overdrawn = self.lanes[entry].overdrawn()?;
             Some(Hold::Halted { failed: overdrawn.failed, tolerated: overdrawn.tolerated })
-        };
-        unhealthy.or_else(halted)
+        })
+    }
+
+    fn is_halted(&self, entry: usize, progress: &RolloutProgress) -> bool {
+        is_given_up(progress) || self.halted(entry, progress).is_some()
     }
 
     /// A canary that was well with what its placement lets through, and is no longer since then.
@@ -553,7 +576,7 @@ impl Rollout {
             |set: &SetFingerprint, cluster: &ClusterName| Give { cluster: cluster.clone(), set: set.clone(), entry };
         match (&course.hold, &course.goal) {
             (None, Some(goal)) => lane.strays().chain(lane.next()).map(|cluster| give(goal, cluster)).collect(),
-            _ => match course.progress.last_known_good.as_ref().filter(|set| sets.contains_key(*set)) {
+            _ => match for_newcomers(&course.progress).filter(|set| sets.contains_key(*set)) {
                 Some(known_good) => lane.newcomers().map(|cluster| give(known_good, cluster)).collect(),
                 None => Vec::new(),
             },
@@ -596,6 +619,20 @@ fn rolls_out(progress: &RolloutProgress, set: &SetFingerprint) -> bool {
     progress.gates.iter().any(|gate| gate.set == *set && gate.state == GateState::Open)
 }
 
+/// Whether what rolls out was halted, and something else is wanted instead. Then it is not taken up again: canaries that were unhealthy
+/// with it may have gone on to what is probably its cure.
+fn is_given_up(progress: &RolloutProgress) -> bool {
+    let halted = progress.halt.as_ref().map(|halt| &halt.set);
+    halted.is_some_and(|set| rolls_out(progress, set) && progress.wanted.as_ref() != Some(set))
+}
+
+/// What those get who have nothing yet, while nobody else is moved: what is known to be good, and never what was halted.
+fn for_newcomers(progress: &RolloutProgress) -> Option<&SetFingerprint> {
+    let halted = progress.halt.as_ref().map(|halt| &halt.set);
+    let is_good = |set: &&SetFingerprint| is_trusted(progress, set) && halted != Some(set);
+    progress.last_known_good.as_ref().filter(is_good).or(progress.last_applied.as_ref())
+}
+
 fn is_trusted(progress: &RolloutProgress, set: &SetFingerprint) -> bool {
     progress.trusted.contains(set) || progress.last_applied.as_ref() == Some(set)
 }
@@ -613,15 +650,12 @@ fn trust(progress: &mut RolloutProgress, set: &SetFingerprint) {
 fn halt(
     progress: &RolloutProgress,
     goal: Option<&SetFingerprint>,
-    hold: Option<&Hold>,
+    halted: Option<&Hold>,
     now: Timestamp,
 ) -> Option<Halt> {
-    let (set, hold) = (goal?, hold?);
-    if !matches!(hold, Hold::Halted { .. } | Hold::CanaryUnhealthy(_)) {
-        return None;
-    }
+    let (set, halted) = (goal?, halted?);
     let since = progress.halt.as_ref().filter(|halt| halt.set == *set).map_or(Time(now), |halt| halt.since.clone());
-    Some(Halt { set: set.clone(), since, message: hold.to_string() })
+    Some(Halt { set: set.clone(), since, message: halted.to_string() })
 }
 
 fn state(hold: Option<&Hold>, is_complete: bool, has_problem: bool) -> RolloutState {
