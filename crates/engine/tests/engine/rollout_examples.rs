@@ -288,6 +288,21 @@ fn who_takes_longer_than_the_deadline_has_failed() {
 }
 
 #[test]
+fn who_was_too_late_stays_so_though_it_can_not_be_applied_either() {
+    let mut fleet = fleet([("p", with_limits(rolling(1), &json!({ "progressDeadline": "100s" })))]).with(["p"], ["c"]);
+    fleet.gives();
+    fleet.pass(50);
+    fleet.fail(["c"]);
+    fleet.pass(50);
+    assert_eq!(fleet.course("p").late, 1);
+    // Nothing happens that anybody could be told of.
+    fleet.pass(50);
+    assert_eq!(fleet.course("p").late, 1);
+    fleet.restart();
+    assert_eq!(fleet.course("p").late, 1);
+}
+
+#[test]
 fn who_turns_unhealthy_in_a_rollout_has_failed() {
     let mut fleet = fleet([("p", rolling(1))]).with(["p"], ["c1", "c2"]).on('A');
     fleet.want('B');

@@ -231,13 +231,13 @@ fn on_its_way(
     let begun = Some(given.since).max(limits.retried).max(changed.map(|proof| proof.since));
     let no_patience = failing.max(failing.and(limits.retried)).map(|since| after(since, PATIENCE));
     let too_late = begun.zip(limits.strategy.deadline).map(|(begun, deadline)| after(begun, deadline));
-    if no_patience.is_some_and(|end| end <= now) {
-        return Standing::Failed(Failure::NotApplied);
+    // What ended the wait first is what it failed of, for good.
+    let is_late = too_late.is_some_and(|end| no_patience.is_none_or(|other| end < other));
+    let until = no_patience.into_iter().chain(too_late).min();
+    if until.is_some_and(|end| end <= now) {
+        return Standing::Failed(if is_late { Failure::TooLate } else { Failure::NotApplied });
     }
-    if too_late.is_some_and(|end| end <= now) {
-        return Standing::Failed(Failure::TooLate);
-    }
-    Standing::Moving { until: no_patience.into_iter().chain(too_late).min() }
+    Standing::Moving { until }
 }
 
 /// A time so much later, or as late as can be.
