@@ -206,8 +206,8 @@ pub struct Gate {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::time")]
     pub opened: Option<Time>,
-    /// The clusters that are not lost sight of when they can not be reached: those that were given the set as canaries and have not
-    /// been well with it for long enough; when the gate is open, the canaries that ran the set.
+    /// The clusters that count as canaries even if they can not be reached any more: those that were given the set; when the
+    /// gate is open, those that ran it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub watching: Vec<ClusterName>,
     /// What the gate waits for.

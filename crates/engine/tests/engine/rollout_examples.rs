@@ -688,6 +688,21 @@ fn a_canary_that_was_cut_off_while_it_soaked_does_not_vanish_from_the_gate() {
 }
 
 #[test]
+fn a_canary_that_is_cut_off_while_others_are_waited_for_does_not_vanish_from_the_gate() {
+    let mut fleet = behind_canaries();
+    fleet.want('B');
+    fleet.gives();
+    fleet.succeed(["k1"]);
+    fleet.gives();
+    fleet.leave(["k1"]);
+    fleet.gives();
+    fleet.sicken(["k1"]);
+    fleet.succeed(["k2"]);
+    assert_eq!(fleet.gives(), [""; 0]);
+    assert_eq!(fleet.hold("aws"), "1 of 2 canaries is not done: k1");
+}
+
+#[test]
 fn a_canary_that_was_cut_off_is_waited_for_when_it_is_heard_of_again() {
     let mut fleet = behind_canaries();
     fleet.want('B');

@@ -11,7 +11,7 @@ use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 
 use super::{
     Rollout, Sets, Source, cycle,
-    gate::{Canaries, Shut, has_run, has_tried, proven_since, unhealthy_since},
+    gate::{Canaries, Shut, has_run, has_tried, unhealthy_since},
     standing::{Goal, Measure, after},
 };
 use crate::addon::configuration::Problem;
@@ -178,7 +178,7 @@ impl Rollout {
         }
         for (entry, course) in plan.courses.iter_mut().enumerate() {
             for gate in &mut course.progress.gates {
-                gate.watching = self.watching(entry, gate, &plan.gives, now);
+                gate.watching = self.watching(entry, gate, &plan.gives);
             }
         }
         plan
@@ -441,26 +441,22 @@ impl Rollout {
         let member = self.members.get(name);
         member.is_some_and(|member| {
             let is_away = !member.is_online || self.decides(member).is_none();
-            let is_cut_off = is_away && member.addon.is_some() && !member.steering.is_skipped;
-            self.selected[canary].contains(name) || is_cut_off
+            let is_there = member.addon.is_some() && !member.steering.is_skipped;
+            is_there && (is_away || self.selected[canary].contains(name))
         })
     }
 
-    /// The canaries that a gate does not lose sight of, though their placement may: as long as it is shut those who try the set, and have not
-    /// been well with it for long enough; when it is open those who are answerable for it.
-    fn watching(&self, entry: usize, gate: &Gate, gives: &[Give], now: Timestamp) -> Vec<ClusterName> {
+    /// The canaries that a gate does not lose sight of, though their placement may: as long as it is shut those who were given the set, or are
+    /// about to be; when it is open those who are answerable for it.
+    fn watching(&self, entry: usize, gate: &Gate, gives: &[Give]) -> Vec<ClusterName> {
         let Some(canary) = self.canaries[entry] else { return Vec::new() };
         let is_watched = |name: &&ClusterName| {
             let Some(member) = self.members.get(*name).filter(|_| self.stays_canary(canary, name)) else {
                 return false;
             };
+            let is_given = || gives.iter().any(|give| give.cluster == **name && give.set == gate.set);
             match gate.state {
-                GateState::Shut => {
-                    let soaked =
-                        proven_since(member, &gate.set).map(|since| after(since, self.lanes[canary].strategy.soak));
-                    let is_given = || gives.iter().any(|give| give.cluster == **name && give.set == gate.set);
-                    (has_tried(member, &gate.set) || is_given()) && soaked.is_none_or(|soaked| soaked > now)
-                }
+                GateState::Shut => has_tried(member, &gate.set) || is_given(),
                 GateState::Open => has_run(member, &gate.set) && !self.lanes[entry].measure.is_settled,
             }
         };

@@ -150,7 +150,7 @@ impl Canaries<'_> {
 }
 
 /// Since when a cluster runs exactly that set, and is well.
-pub(super) fn proven_since(member: &Member, set: &SetFingerprint) -> Option<Timestamp> {
+fn proven_since(member: &Member, set: &SetFingerprint) -> Option<Timestamp> {
     let proof = member.addon.as_ref()?.proof.as_ref()?;
     (proof.set == *set && proof.verdict == Verdict::Proven).then_some(proof.since)
 }
