@@ -603,6 +603,17 @@ fn who_went_ahead_and_can_not_be_reached_holds_no_slot() {
     assert_eq!(fleet.gives(), [format!("{second}=B")]);
 }
 
+#[test]
+fn what_nobody_runs_is_not_complete() {
+    let mut fleet = fleet([("p", rolling(1))]).with(["p"], ["c1", "c2"]).on('A');
+    fleet.each(["c1", "c2"], |cluster, _| cluster.is_online = false);
+    fleet.want('B');
+    fleet.gives();
+    let progress = fleet.course("p").progress;
+    assert_eq!((progress.last_applied, progress.finished), (Some(fingerprint('A')), None));
+    assert_eq!(progress.state, Some(RolloutState::RollingOut));
+}
+
 // ---- The gate
 
 #[test]

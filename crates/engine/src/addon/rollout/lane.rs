@@ -249,10 +249,11 @@ impl Lane {
         self.all().counts()
     }
 
-    /// Whether the goal has been reached.
+    /// Whether the goal has been reached: by somebody, and by all who can be reached.
     pub(super) fn is_complete(&self) -> bool {
-        let has_clusters = self.all().total() > 0;
-        self.measure.goal.is_some() && has_clusters && self.decided().is_complete() && self.canaries_were_there()
+        let all = self.all();
+        let is_reached = self.measure.goal.is_some() && all.done + all.own_way > 0;
+        is_reached && self.decided().is_complete() && self.canaries_were_there()
     }
 
     /// Whether the canaries among the placement's clusters run the goal, or have gone on from there.
