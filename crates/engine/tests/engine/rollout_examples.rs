@@ -614,6 +614,40 @@ fn what_nobody_runs_is_not_complete() {
     assert_eq!(progress.state, Some(RolloutState::RollingOut));
 }
 
+#[test]
+fn who_catches_up_is_held_to_the_same_as_the_others() {
+    let mut fleet = fleet([("p", with_limits(rolling(1), &json!({ "minSuccessTime": "60s" })))])
+        .with(["p"], ["c1", "c2", "c3"])
+        .on('A');
+    let [first, second, third] = scattered(["c1", "c2", "c3"]);
+    fleet.each([second, third], |cluster, _| cluster.is_online = false);
+    fleet.want('B');
+    fleet.gives();
+    fleet.succeed([first]);
+    fleet.pass(60);
+    fleet.gives();
+    assert_eq!(fleet.state("p"), RolloutState::Complete);
+    fleet.come_back([second, third]);
+    fleet.pass(1);
+    assert_eq!(fleet.gives(), [format!("{second}=B")]);
+    fleet.succeed([second]);
+    assert_eq!(fleet.gives(), [""; 0]);
+    fleet.sicken([second]);
+    fleet.pass(60);
+    assert_eq!(fleet.gives(), [""; 0]);
+    assert_eq!(fleet.state("p"), RolloutState::Halted);
+    fleet.succeed([second]);
+    fleet.pass(60);
+    assert_eq!(fleet.gives(), [format!("{third}=B")]);
+    fleet.succeed([third]);
+    fleet.pass(60);
+    fleet.gives();
+    // All are there now, and what happens later is not the rollout's.
+    fleet.pass(1);
+    fleet.sicken([second]);
+    assert_eq!(fleet.state("p"), RolloutState::Complete);
+}
+
 // ---- The gate
 
 #[test]

@@ -249,12 +249,11 @@ impl Rollout {
     }
 
     fn measure_by(&mut self, entry: usize, goal: Option<Goal>, setting: &Setting, facts: &Facts) {
-        let reached = goal.as_ref().map(|goal| &goal.fingerprint);
-        let is_finished = reached.is_some() && setting.progress.finished.is_some();
-        let is_settled = is_finished && setting.progress.last_applied.as_ref() == reached;
-        let wanted = setting.progress.wanted.clone();
-        let started = setting.progress.started.as_ref().map(|started| started.0);
-        self.measure(entry, Measure { goal, wanted, started, is_settled, retried: facts.retried });
+        let RolloutProgress { wanted, last_applied, started, finished, .. } = &setting.progress;
+        let is_reached = goal.as_ref().is_some_and(|goal| last_applied.as_ref() == Some(&goal.fingerprint));
+        let started = started.as_ref().map(|started| started.0);
+        let settled = finished.as_ref().filter(|_| is_reached).map(|finished| finished.0);
+        self.measure(entry, Measure { goal, wanted: wanted.clone(), started, settled, retried: facts.retried });
     }
 
     /// Decides which set comes through a gate: the one that is wanted, once the canaries are well with it or it is known to be good, and
@@ -457,7 +456,7 @@ impl Rollout {
             let is_given = || gives.iter().any(|give| give.cluster == **name && give.set == gate.set);
             match gate.state {
                 GateState::Shut => has_tried(member, &gate.set) || is_given(),
-                GateState::Open => has_run(member, &gate.set) && !self.lanes[entry].measure.is_settled,
+                GateState::Open => has_run(member, &gate.set) && self.lanes[entry].measure.settled.is_none(),
             }
         };
         let all: BTreeSet<_> = self.selected[canary].iter().chain(&gate.watching).collect();
@@ -481,6 +480,8 @@ impl Rollout {
                 facts.now,
             ));
             setting.happenings.push(Happening::Finished(goal.fingerprint.clone()));
+            setting.progress.finished = Some(Time(facts.now));
+        } else if lane.has_moved_since() {
             setting.progress.finished = Some(Time(facts.now));
         }
         setting.progress.last_applied = Some(goal.fingerprint.clone());
@@ -549,7 +550,7 @@ impl Rollout {
         let measure = &self.lanes[entry].measure;
         let (goal, canary) = (measure.goal.as_ref()?, self.canaries[entry]?);
         let gate = progress.gates.iter().find(|gate| gate.set == goal.fingerprint && gate.state == GateState::Open)?;
-        if measure.is_settled {
+        if measure.settled.is_some() {
             return None;
         }
         let opened = gate.opened.as_ref().map_or(Timestamp::MIN, |opened| opened.0);

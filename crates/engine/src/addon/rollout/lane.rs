@@ -34,6 +34,8 @@ pub(super) struct Lane {
     line: BTreeSet<Ticket>,
     /// Who is on the way to something else.
     strays: BTreeSet<ClusterName>,
+    /// Who was given the goal when the others had reached it.
+    late: BTreeSet<ClusterName>,
     /// When clusters stand differently although nothing has happened.
     alarms: BTreeSet<(Timestamp, ClusterName)>,
 }
@@ -174,6 +176,9 @@ impl Lane {
         let Some((member, role, group)) = now else { return };
         let (standing, alarm) = judge(member, &self.measure, &self.strategy, time);
         let ticket = self.ticket(name, group, &standing);
+        if role == Role::Decided && self.measure.is_late(member) {
+            self.late.insert(name.clone());
+        }
         self.keep(name, Place { role, ticket, standing, alarm });
     }
 
@@ -206,6 +211,7 @@ impl Lane {
         *self.tally(&place).of(&place.standing) -= 1;
         self.line.remove(&place.ticket);
         self.strays.remove(name);
+        self.late.remove(name);
         if let Some(alarm) = place.alarm {
             self.alarms.remove(&(alarm, name.clone()));
         }
@@ -254,6 +260,11 @@ impl Lane {
         let all = self.all();
         let is_reached = self.measure.goal.is_some() && all.done + all.own_way > 0;
         is_reached && self.decided().is_complete() && self.canaries_were_there()
+    }
+
+    /// Whether clusters have been moved since the goal was reached.
+    pub(super) fn has_moved_since(&self) -> bool {
+        !self.late.is_empty()
     }
 
     /// Whether the canaries among the placement's clusters run the goal, or have gone on from there.

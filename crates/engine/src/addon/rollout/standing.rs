@@ -45,10 +45,20 @@ pub(super) struct Measure {
     pub(super) wanted: Option<SetFingerprint>,
     /// When the rollout began: who was unhealthy before is no failure of it.
     pub(super) started: Option<Timestamp>,
-    /// Whether the goal has been reached once: who turns unhealthy later is no failure of the rollout.
-    pub(super) is_settled: bool,
+    /// When the goal was reached by all who could be reached: who was given it before that has nothing to show any more, and is no
+    /// failure of the rollout when it turns unhealthy.
+    pub(super) settled: Option<Timestamp>,
     /// When everybody was last told to try again.
     pub(super) retried: Option<Timestamp>,
+}
+
+impl Measure {
+    /// Whether a cluster was given the goal when the others had reached it.
+    pub(super) fn is_late(&self, member: &Member) -> bool {
+        let given = member.addon.as_ref().and_then(|addon| addon.given.as_ref());
+        let on_goal = given.filter(|given| self.goal.as_ref().is_some_and(|goal| goal.fingerprint == given.set));
+        on_goal.zip(self.settled).is_some_and(|(given, settled)| given.since > settled)
+    }
 }
 
 /// How a cluster stands to the goal.
@@ -148,7 +158,8 @@ fn stand(member: &Member, measure: &Measure, strategy: &Strategy, now: Timestamp
     match (&measure.goal, &addon.given) {
         (Some(goal), Some(given)) if given.set == goal.fingerprint => {
             let retried = member.steering.retried.max(measure.retried);
-            let limits = Limits { strategy, retried, started: measure.started, is_settled: measure.is_settled };
+            let is_settled = measure.settled.is_some_and(|settled| given.since <= settled);
+            let limits = Limits { strategy, retried, started: measure.started, is_settled };
             on_goal(member, addon, given, goal, &limits, now)
         }
         _ if !member.is_online => Standing::Offline,
