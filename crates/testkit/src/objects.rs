@@ -51,6 +51,13 @@ pub fn config_map(name: &str) -> Value {
 
 /// What objects of every kind can be told as they are made.
 pub trait Described: Resource + Sized {
+    /// The object, with that name.
+    #[must_use]
+    fn named(mut self, name: &str) -> Self {
+        self.meta_mut().name = Some(name.to_owned());
+        self
+    }
+
     /// The object, in that namespace.
     #[must_use]
     fn in_namespace(mut self, namespace: &str) -> Self {

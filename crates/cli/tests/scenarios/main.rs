@@ -2,6 +2,7 @@
 //!
 //! They are one program, so that those that can share a server do.
 
+mod addons;
 mod both_versions;
 #[path = "../../../api/tests/api/case.rs"]
 mod case;
