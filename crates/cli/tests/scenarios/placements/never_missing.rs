@@ -121,6 +121,8 @@ async fn follow(
             }
             WatchEvent::Deleted(slice) => drop(slices.remove(&slice.name_any())),
             WatchEvent::Added(_) => return journal,
+            // A watch that lasts for a minute gets one.
+            WatchEvent::Bookmark(_) => continue,
             event => panic!("an event that was not expected: {event:?}"),
         }
         nobody_is_missing(&staying, &slices, "the watch");
