@@ -22,7 +22,7 @@ use kube::{
 };
 
 use super::{
-    deciding::Deciding,
+    deciding::{canaries, deciding},
     inheritance::{copy_annotations, is_managed, owner},
 };
 use crate::{
@@ -50,8 +50,8 @@ pub enum Known<T> {
 pub enum Choice {
     /// Not by the hub: by hand, or by somebody else.
     ByHand,
-    /// By the placements that the add-on lists.
-    ByPlacements(Deciding),
+    /// By the placements that the add-on lists. For each, the one whose clusters it waits for.
+    ByPlacements(Vec<Option<usize>>),
     /// By labels, if that makes sense.
     ByLabels(Result<Selector, Problem>),
 }
@@ -66,11 +66,19 @@ impl Choice {
         let strategy = addon.spec.install_strategy.clone().unwrap_or_default();
         match strategy.kind {
             InstallStrategyType::Manual => Self::ByHand,
-            InstallStrategyType::Placements => Self::ByPlacements(Deciding::among(&strategy.placements)),
+            InstallStrategyType::Placements => Self::ByPlacements(canaries(&strategy.placements)),
             InstallStrategyType::ClusterLabelSelector => Self::ByLabels(match &strategy.label_selector {
                 Some(labels) => by_labels(labels, "installStrategy.labelSelector"),
                 None => Err(Problem::NoSelector { place: "installStrategy.labelSelector".to_owned() }),
             }),
+        }
+    }
+
+    /// The entry of the add-on's list that decides for a cluster, of those that select it.
+    fn decides(&self, selecting: &[usize]) -> Option<usize> {
+        match self {
+            Self::ByPlacements(canaries) => deciding(canaries, selecting.iter().copied()),
+            Self::ByHand | Self::ByLabels(_) => None,
         }
     }
 
@@ -199,7 +207,7 @@ pub fn plan<'a>(
     let chosen = chosen(addon, choice, facts);
     let create = chosen.clusters.iter().filter(|(cluster, _)| !facts.is_on(cluster) && may_be_made(facts, cluster));
     let mut installation = Installation {
-        create: create.map(|(cluster, entry)| (cluster.clone(), *entry)).collect(),
+        create: create.map(|(cluster, selecting)| (cluster.clone(), choice.decides(selecting))).collect(),
         ..Installation::default()
     };
     let may_remove = !matches!(choice, Choice::ByHand) && chosen.hindrances.is_empty();
@@ -234,8 +242,8 @@ impl<'a> Installation<'a> {
 /// Whom a strategy chooses.
 #[derive(Default)]
 struct Chosen {
-    /// The clusters, with the entry of the list that decides for each.
-    clusters: BTreeMap<ClusterName, Option<usize>>,
+    /// The clusters, with the entries of the list that select each.
+    clusters: BTreeMap<ClusterName, Vec<usize>>,
     /// Whether all placements say that these are all.
     is_confirmed: bool,
     hindrances: Vec<Hindrance>,
@@ -244,19 +252,19 @@ struct Chosen {
 fn chosen(addon: Option<&ClusterManagementAddOn>, choice: &Choice, facts: &impl Facts) -> Chosen {
     match (addon, choice) {
         (None, _) | (_, Choice::ByHand) => Chosen::default(),
-        (Some(addon), Choice::ByPlacements(deciding)) => by_placements(addon, deciding, facts),
+        (Some(addon), Choice::ByPlacements(_)) => by_placements(addon, facts),
         (_, Choice::ByLabels(Err(problem))) => {
             Chosen { hindrances: vec![Hindrance::Selector(problem.clone())], ..Chosen::default() }
         }
         (_, Choice::ByLabels(Ok(_))) => {
             let clusters = facts.clusters().filter(|cluster| choice.takes(cluster));
-            let clusters = clusters.map(|cluster| (cluster.cluster_name(), None)).collect();
+            let clusters = clusters.map(|cluster| (cluster.cluster_name(), Vec::new())).collect();
             Chosen { clusters, is_confirmed: true, hindrances: Vec::new() }
         }
     }
 }
 
-fn by_placements(addon: &ClusterManagementAddOn, deciding: &Deciding, facts: &impl Facts) -> Chosen {
+fn by_placements(addon: &ClusterManagementAddOn, facts: &impl Facts) -> Chosen {
     let mut chosen = Chosen { is_confirmed: true, ..Chosen::default() };
     let listed = addon.spec.install_strategy.iter().flat_map(|strategy| &strategy.placements);
     for (entry, listed) in listed.enumerate() {
@@ -265,9 +273,7 @@ fn by_placements(addon: &ClusterManagementAddOn, deciding: &Deciding, facts: &im
             Ok((clusters, count)) => {
                 chosen.is_confirmed &= usize::try_from(count) == Ok(clusters.len());
                 for cluster in clusters {
-                    let before = chosen.clusters.get(cluster).copied().flatten();
-                    let decides = deciding.entry(before.into_iter().chain([entry]));
-                    chosen.clusters.insert(cluster.clone(), decides);
+                    chosen.clusters.entry(cluster.clone()).or_default().push(entry);
                 }
             }
         }

@@ -35,7 +35,10 @@ use self::{
     standing::Measure,
     strategy::{Strategy, Unreadable},
 };
-use super::set::Set;
+use super::{
+    deciding::{ahead_of, deciding},
+    set::Set,
+};
 
 /// Sets, by name.
 pub type Sets = BTreeMap<SetFingerprint, Arc<Set>>;
@@ -203,24 +206,12 @@ impl Rollout {
         }
     }
 
-    /// Who decides for a cluster: the last of its placements in the list. If there are canary placements among them, it is the last of
-    /// those that wait for none of the others, because who waits for a cluster can not be who moves it.
+    /// Who decides for a cluster, of the placements in the list that select it.
     fn decides(&self, member: &Member) -> Option<usize> {
         let listed = member.selections.iter().map(|selection| selection.placement);
         let listed =
             listed.filter(|index| matches!(self.entries.get(*index), Some(Entry { source: Source::Listed(_), .. })));
-        let is_canary = |index: &usize| self.canaries.contains(&Some(*index));
-        let (canaries, others): (Vec<_>, Vec<_>) = listed.partition(is_canary);
-        let is_first = |index: &&usize| !self.ahead_of(**index).any(|ahead| canaries.contains(&ahead));
-        let canary = canaries.iter().filter(is_first).max().or(canaries.iter().max());
-        canary.or(others.iter().max()).copied().or_else(|| self.decided_by_nobody(member))
-    }
-
-    /// Whom an entry waits for, whom they wait for, and so on.
-    fn ahead_of(&self, entry: usize) -> impl Iterator<Item = usize> {
-        // No chain is longer than the list, unless it is a circle.
-        std::iter::successors(self.canaries.get(entry).copied().flatten(), |next| self.canaries[*next])
-            .take(self.canaries.len())
+        deciding(&self.canaries, listed).or_else(|| self.decided_by_nobody(member))
     }
 
     /// The entry of those whom no placement selects. An add-on that the hub made for a placement which selects its cluster no
@@ -236,7 +227,8 @@ impl Rollout {
     fn lanes_of(&self, member: &Member) -> Vec<usize> {
         let Some(decides) = self.decides(member) else { return Vec::new() };
         let behind = member.selections.iter().map(|selection| selection.placement);
-        let behind = behind.filter(|index| *index != decides && self.ahead_of(*index).any(|ahead| ahead == decides));
+        let behind =
+            behind.filter(|index| *index != decides && ahead_of(&self.canaries, *index).any(|ahead| ahead == decides));
         std::iter::once(decides).chain(behind).collect()
     }
 
