@@ -33,8 +33,8 @@ const BOOTSTRAP_GROUP: &str = "system:bootstrappers:managedcluster";
 
 /// Run the hub's controllers against a Kubernetes that has Drover's API.
 ///
-/// Today these are the controllers of clusters, cluster sets, their bindings, and placements. Of several hubs on one
-/// Kubernetes one leads, and another takes over when it ends.
+/// Today these are the controllers of clusters, cluster sets, their bindings, placements, and add-ons. Of several hubs on
+/// one Kubernetes one leads, and another takes over when it ends.
 #[derive(Debug, Args)]
 pub(crate) struct HubCommand {
     /// The kubeconfig of the Kubernetes; that of the pod, or the usual one, where it is not set.
@@ -50,8 +50,9 @@ pub(crate) struct HubCommand {
     /// Where /healthz, /readyz and /metrics are served.
     #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:8080")]
     health_listen: SocketAddr,
-    /// Which controllers to run: cluster, clusterset (with its bindings), placement; * for all, -name to leave one out.
-    /// `*,-cluster,-clusterset` leaves registration to OCM's own controllers, and `*,-placement` placements.
+    /// Which controllers to run: cluster, clusterset (with its bindings), placement, addon; * for all, -name to leave one
+    /// out. `*,-cluster,-clusterset` leaves registration to OCM's own controllers, `*,-placement` placements, and `*,-addon`
+    /// add-ons.
     #[arg(long, value_name = "LIST", default_value = "*", allow_hyphen_values = true)]
     controllers: Controllers,
     /// A group whose members may bring clusters in: their requests for the first certificate of a cluster that is
