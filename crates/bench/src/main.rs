@@ -13,7 +13,7 @@ mod server_counts;
 mod setup;
 
 use std::{
-    io::{self, Write as _},
+    io::{self, IsTerminal as _, Write as _},
     path::Path,
 };
 
@@ -34,7 +34,8 @@ enum Bench {
 
 fn main() -> anyhow::Result<()> {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info,kube=warn"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).init();
+    let is_terminal = io::stderr().is_terminal();
+    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(is_terminal).with_writer(io::stderr).init();
     match Bench::parse() {
         Bench::Placement => publish(&placement::measure(), None),
         Bench::AtRest(bench) => publish(&bench.measure()?, None),

@@ -50,6 +50,8 @@ const WINDOW: &str = "25%";
 const INTERVAL: Duration = Duration::from_millis(20);
 /// A rollout in which no cluster gets done for so long has come to a halt.
 const PATIENCE: Duration = Duration::from_mins(5);
+/// How often one work's status is changed, if nothing else is said.
+const CHANGES: u32 = 50;
 /// The time between two such changes, in which the hub may do what it does about one.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -85,7 +87,7 @@ pub(crate) struct Rollout {
     #[arg(long, requires = "kubeconfig")]
     ocm: bool,
     /// How often the status of one work is changed at the end, to find out what one change costs.
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = CHANGES, value_parser = clap::value_parser!(u32).range(1..))]
     changes: u32,
     /// The program `drover`; the one beside this program if it is not set.
     #[arg(long, value_name = "FILE", conflicts_with = "kubeconfig")]
@@ -154,11 +156,11 @@ impl Rollout {
         let kubeconfig = as_hub(&server)?;
         let own = OwnRequests::default();
         let fleet = Fleet::new(own.client(config(server.kubeconfig()).await?)?, size);
-        let rate = fleet.make().await?;
+        fleet.make().await?;
         let hub = HubProcess::start(&drover, kubeconfig.path(), CONTROLLERS)?;
         hub.rest().await?;
         let meter = Meter::new(fleet.client(), own, Some(hub.process()));
-        let findings = self.drive(&fleet, &meter, rate).await?;
+        let findings = self.drive(&fleet, &meter).await?;
         hub.stop()?;
         Ok(findings)
     }
@@ -167,21 +169,22 @@ impl Rollout {
     async fn measure_there(&self, kubeconfig: &Path, size: usize) -> anyhow::Result<Findings> {
         let own = OwnRequests::default();
         let fleet = Fleet::new(own.client(config(kubeconfig).await?)?, size);
-        let rate = fleet.make().await?;
+        fleet.make().await?;
         let meter = Meter::new(fleet.client(), own, self.pid.map(crate::process::Process));
-        let findings = self.drive(&fleet, &meter, rate).await;
+        let findings = self.drive(&fleet, &meter).await;
         info!("removing what was made");
         fleet.remove().await?;
         findings
     }
 
     /// Installs the add-on, upgrades it, and changes one work again and again.
-    async fn drive(&self, fleet: &Fleet, meter: &Meter, rate: f64) -> anyhow::Result<Findings> {
+    async fn drive(&self, fleet: &Fleet, meter: &Meter) -> anyhow::Result<Findings> {
         let crowd = Crowd::gather(fleet.client(), fleet.name());
         if self.delay.get() > Duration::ZERO {
             fleet.clusters().for_each(|cluster| crowd.behave(&cluster, Behaviour::Slow(self.delay.get())));
         }
         meter.quiet().await?;
+        let rate = fleet.rate().await?;
         let install = phase("install", meter, || self.install(fleet, &crowd, meter)).await?;
 
         fleet.clusters().take(self.failures).for_each(|cluster| crowd.behave(&cluster, Behaviour::Fails));
@@ -282,6 +285,9 @@ impl Rollout {
         }
         if self.failures > 0 {
             add(format_args!("--failures {}", self.failures));
+        }
+        if self.changes != CHANGES {
+            add(format_args!("--changes {}", self.changes));
         }
         command
     }
@@ -402,7 +408,7 @@ mod tests {
             failures: 0,
             strategy: None,
             ocm: false,
-            changes: 50,
+            changes: CHANGES,
             drover: None,
             output: None,
         }
@@ -453,13 +459,14 @@ mod tests {
             pid: Some(1),
             ocm: true,
             failures: 2,
+            changes: 10,
             delay: "1s".parse().unwrap(),
             strategy: Some(Strategy::Progressive),
             ..rollout()
         };
         assert_eq!(
             ocm.command(),
-            "rollout --clusters 4 --kubeconfig FILE --pid PID --ocm --strategy progressive --delay 1s --failures 2"
+            "rollout --clusters 4 --kubeconfig FILE --pid PID --ocm --strategy progressive --delay 1s --failures 2 --changes 10"
         );
     }
 }

@@ -8,10 +8,13 @@ use crate::{
     rounded,
 };
 
+const REQUESTS: &str = "Requests that the API server counted and the benchmark did not send. Reads of single objects may be those of Kubernetes' own garbage \
+                        collector, which looks for owners";
+
 /// What was found with a fleet of one size.
 pub(super) struct Findings {
     pub(super) clusters: usize,
-    /// How many writes a second the server took with no hub in the way.
+    /// How many writes a second the server takes.
     pub(super) rate: f64,
     pub(super) phases: Vec<Phase>,
     pub(super) touched: Touched,
@@ -66,10 +69,7 @@ impl Findings {
             "CPU per cluster, ms",
             "memory at most, MB",
         ];
-        let title = format!(
-            "The hub. The server's own rate is {} writes a second: it was taken from 32 at a time, with nothing else going on",
-            rounded(self.rate)
-        );
+        let title = format!("The hub. The server's own rate is {} writes a second, 32 at a time", rounded(self.rate));
         let mut table = Table::new(&title, &columns);
         for Phase { name, time, cost } in &self.phases {
             let (hub, own) = (count(cost.hub.writes()), count(cost.own.writes()));
@@ -96,7 +96,7 @@ impl Findings {
             .flat_map(|phase| [phase.name.to_owned(), format!("{} per cluster", phase.name)])
             .collect();
         let columns: Vec<_> = ["resource", "verb"].into_iter().chain(columns.iter().map(String::as_str)).collect();
-        let mut table = Table::new("Requests that the API server counted and the benchmark did not send", &columns);
+        let mut table = Table::new(REQUESTS, &columns);
         let sorts: BTreeSet<_> =
             self.phases.iter().flat_map(|phase| phase.cost.hub.iter()).map(|(sort, _)| sort).collect();
         for sort in sorts.into_iter().filter(|(_, verb)| verb != "WATCH") {
