@@ -1152,6 +1152,18 @@ fn a_pin_holds_until_something_else_is_configured() {
 }
 
 #[test]
+fn a_pin_holds_though_nobody_knew_what_was_configured_when_it_was_set() {
+    let mut fleet = fleet([("p", rolling("100%"))]).with(["p"], ["c"]).on('A').on('B');
+    fleet.lose_config();
+    fleet.pin("p", Some('A'));
+    assert_eq!(fleet.waves(), [["c=A"]]);
+    fleet.want('B');
+    assert_eq!(fleet.gives(), [""; 0]);
+    fleet.want('C');
+    assert_eq!(fleet.waves(), [["c=C"]]);
+}
+
+#[test]
 fn what_a_user_overrides_is_the_users() {
     let mut fleet = fleet([("p", rolling(1))]).with(["p"], ["c1", "c2"]).on('A');
     let [first, second] = scattered(["c1", "c2"]);

@@ -589,8 +589,15 @@ fn wanted(wish: &mut Wish, sets: &Sets) -> Option<Result<Goal, Problem>> {
         wish.stored.pin = None;
         return Some(configured);
     };
-    let stored = wish.stored.pin.take().filter(|pin| pin.set == pinned);
-    let mut pin = stored.unwrap_or_else(|| Pin { set: pinned, instead_of: fingerprint.clone(), let_go: false });
+    let former = wish.stored.pin.take();
+    // What can not be had at the moment was configured before, and is not something else when it can be had again.
+    let configured_before = match &former {
+        Some(Pin { instead_of, let_go: false, .. }) => instead_of.clone(),
+        _ => wish.stored.wanted.clone(),
+    };
+    let instead_of = fingerprint.clone().or(configured_before);
+    let same = former.filter(|pin| pin.set == pinned);
+    let mut pin = same.unwrap_or(Pin { set: pinned, instead_of, let_go: false });
     if fingerprint.is_some() && fingerprint != pin.instead_of {
         pin.let_go = true;
     }
