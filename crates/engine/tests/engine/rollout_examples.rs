@@ -1124,6 +1124,45 @@ fn a_set_with_a_missing_config_is_never_given() {
 }
 
 #[test]
+fn a_strategy_that_nobody_can_read_moves_nobody() {
+    let mut fleet = fleet([("p", rolling(1))]).with(["p"], ["c1", "c2"]).on('A');
+    fleet.entries = vec![listed("p", &with_limits(rolling(1), &json!({ "minSuccessTime": "soon" })))];
+    fleet.restart();
+    fleet.want('B');
+    fleet.join(["p"], ["c3"]);
+    assert_eq!(fleet.gives(), ["c3=A"]);
+    assert!(fleet.hold("p").starts_with("rolloutStrategy: minSuccessTime: "), "{}", fleet.hold("p"));
+}
+
+#[test]
+fn canaries_do_not_vouch_for_anything_while_nobody_can_tell_how_long_they_have_to() {
+    let mut fleet = behind_canaries();
+    fleet.want('B');
+    fleet.gives();
+    fleet.entries[1] = listed("canary", &with_limits(rolling(1), &json!({ "minSuccessTime": "soon" })));
+    fleet.restart();
+    fleet.succeed(["k1", "k2"]);
+    assert_eq!(fleet.gives(), [""; 0]);
+    assert_eq!(fleet.hold("aws"), "the rolloutStrategy of the Placement default/canary can not be read: correct it");
+}
+
+#[test]
+fn a_canary_that_was_cut_off_is_not_forgotten_while_nobody_can_read_the_strategy() {
+    let mut fleet = behind_canaries();
+    fleet.want('B');
+    fleet.gives();
+    fleet.succeed(["k1"]);
+    fleet.leave(["k2"]);
+    fleet.gives();
+    let unreadable = with_limits(behind("canary", 1), &json!({ "progressDeadline": "soon" }));
+    for strategy in [unreadable, behind("canary", 1)] {
+        fleet.entries[0] = listed("aws", &strategy);
+        fleet.restart();
+        assert_eq!(fleet.gives(), [""; 0]);
+    }
+}
+
+#[test]
 fn a_cluster_that_is_paused_or_skipped_is_left_alone() {
     let mut fleet = fleet([("p", rolling("100%"))]).with(["p"], ["c1", "c2", "c3"]).on('A');
     fleet.each(["c1"], |cluster, _| cluster.steering.is_paused = true);

@@ -10,7 +10,7 @@ use drover_api::{
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 
 use super::{
-    Rollout, Sets, Source, cycle,
+    Entry, Rollout, Sets, Source, cycle,
     gate::{Canaries, Shut, has_run, has_tried, unhealthy_since},
     standing::{Goal, Measure, after},
 };
@@ -162,7 +162,7 @@ impl Rollout {
     pub fn plan(&mut self, wishes: &[Wish], sets: &Sets, retried: Option<Timestamp>, now: Timestamp) -> Plan {
         self.turn_to(now);
         let mut wishes = wishes.to_vec();
-        let wanted = wishes.iter_mut().map(|wish| wanted(wish, sets)).collect();
+        let wanted = wishes.iter_mut().zip(&self.entries).map(|(wish, entry)| wanted(wish, entry, sets)).collect();
         let facts = Facts { wishes: &wishes, sets, wanted, retried, now };
         let mut plan =
             Plan { courses: Vec::new(), gives: Vec::new(), happenings: Vec::new(), ended: Vec::new(), wake: None };
@@ -196,7 +196,9 @@ impl Rollout {
         if self.is_gated(entry) {
             self.mind_the_gate(entry, wanted.as_ref(), &mut setting, facts);
         } else {
-            setting.progress.gates.clear();
+            if self.entries[entry].strategy.is_ok() {
+                setting.progress.gates.clear();
+            }
             let former = || setting.progress.wanted.as_ref().and_then(|set| goal(set, facts.sets));
             self.measure_by(entry, wanted.or_else(former), &setting, facts);
         }
@@ -395,6 +397,9 @@ impl Rollout {
         let Some(placement) = self.canary_placement(entry) else { return Ok(()) };
         let canary = self.canaries[entry].filter(|canary| facts.wishes[*canary].is_there);
         let canary = canary.ok_or_else(|| Shut::NoPlacement(placement.clone()))?;
+        if self.entries[canary].strategy.is_err() {
+            return Err(Shut::Unreadable(placement.clone()));
+        }
         let watched = setting.progress.gates.iter().find(|gate| gate.set == wanted.fingerprint);
         let watched =
             watched.into_iter().flat_map(|gate| &gate.watching).filter(|name| self.stays_canary(canary, name));
@@ -448,7 +453,7 @@ impl Rollout {
     /// The canaries that a gate does not lose sight of, though their placement may: as long as it is shut those who were given the set, or are
     /// about to be; when it is open those who are answerable for it.
     fn watching(&self, entry: usize, gate: &Gate, gives: &[Give]) -> Vec<ClusterName> {
-        let Some(canary) = self.canaries[entry] else { return Vec::new() };
+        let Some(canary) = self.canaries[entry] else { return gate.watching.clone() };
         let is_watched = |name: &&ClusterName| {
             let Some(member) = self.members.get(*name).filter(|_| self.stays_canary(canary, name)) else {
                 return false;
@@ -581,9 +586,13 @@ impl Rollout {
     }
 }
 
-/// What an entry wants: what it is held at, or what it is configured to.
-fn wanted(wish: &mut Wish, sets: &Sets) -> Option<Result<Goal, Problem>> {
+/// What an entry wants: what it is held at, or what it is configured to. Where nobody can tell how it is to be rolled out, that is as good
+/// as not knowing what.
+fn wanted(wish: &mut Wish, entry: &Entry, sets: &Sets) -> Option<Result<Goal, Problem>> {
     let configured = wish.configured.clone()?;
+    if let Err(unreadable) = &entry.strategy {
+        return Some(Err(Problem::Strategy(unreadable.to_string())));
+    }
     let fingerprint = configured.as_ref().ok().map(|goal| goal.fingerprint.clone());
     let Some(pinned) = wish.pin.clone() else {
         wish.stored.pin = None;

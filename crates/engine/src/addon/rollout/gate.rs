@@ -22,6 +22,8 @@ pub enum Shut {
     NoPlacement(PlacementRef),
     /// Canaries that wait for each other.
     Cycle(Vec<PlacementRef>),
+    /// Nobody can tell how canaries are rolled out to, and how long they have to stay well.
+    Unreadable(PlacementRef),
     /// The canary placement selects nobody.
     NoCanaries(PlacementRef),
     /// Everybody that the canary placement selects is left out.
@@ -78,6 +80,9 @@ impl fmt::Display for Shut {
                     "these placements wait for each other: {}; give one of them another strategy",
                     names.join(", ")
                 )
+            }
+            Self::Unreadable(placement) => {
+                write!(f, "the rolloutStrategy of the Placement {placement} can not be read: correct it")
             }
             Self::NoCanaries(placement) => write!(f, "the Placement {placement} selects no cluster"),
             Self::AllSkipped(placement) => write!(f, "all clusters of the Placement {placement} are skipped"),
