@@ -887,6 +887,21 @@ fn canaries_that_are_taken_back_do_not_vouch_for_what_they_ran() {
 }
 
 #[test]
+fn a_gate_that_gets_other_canaries_forgets_the_former() {
+    let placements = [("aws", behind("canary", 1)), ("canary", rolling("100%")), ("other", rolling("100%"))];
+    let mut fleet = fleet(placements).with(["canary"], ["k"]).with(["other"], ["o"]).with(["aws"], ["a"]).on('A');
+    fleet.want('B');
+    fleet.gives();
+    fleet.leave(["k"]);
+    fleet.gives();
+    fleet.entries[0] = listed("aws", &behind("other", 1));
+    fleet.restart();
+    assert_eq!(fleet.course("aws").progress.gates[0].canary.name, "other");
+    fleet.succeed(["o"]);
+    assert_eq!(fleet.gives(), ["a=B"]);
+}
+
+#[test]
 fn placements_that_wait_for_each_other_are_named() {
     let mut fleet =
         fleet([("one", behind("two", 1)), ("two", behind("one", 1))]).with(["one"], ["c1"]).with(["two"], ["c2"]);

@@ -261,6 +261,8 @@ impl Rollout {
     /// Decides which set comes through a gate: the one that is wanted, once the canaries are well with it or it is known to be good, and
     /// until then what came through before.
     fn mind_the_gate(&mut self, entry: usize, wanted: Option<&Goal>, setting: &mut Setting, facts: &Facts) {
+        let is_of_canaries = |gate: &Gate| Some(&gate.canary) == self.canary_placement(entry);
+        setting.progress.gates.retain(|gate| gate.state == GateState::Open || is_of_canaries(gate));
         let known_good = setting.progress.last_known_good.clone();
         self.measure_by(entry, known_good.clone().and_then(|set| goal(&set, facts.sets)), setting, facts);
         let Some(wanted) = wanted else { return self.end_former(entry, setting, facts) };
