@@ -4,7 +4,7 @@
 //! annotations that are copied from the cluster, the version that its placement gives it, and its status.
 
 use drover_api::{
-    addon::{ClusterManagementAddOn, ManagedClusterAddOn},
+    addon::{ClusterManagementAddOn, ManagedClusterAddOn, PlacementStrategy},
     grammar::Version,
     reference::ClusterName,
 };
@@ -83,22 +83,25 @@ fn with_inheritance(
     Write::update(on_cluster, &assigned(&inherited, version.as_ref()))
 }
 
-/// The version that a cluster was given by the template of its placement's add-ons.
+/// The version that a cluster was given, if the template of its placement's add-ons asks for one.
 fn assigned_version(
     fleet: &Fleet,
     key: &ObjectKey,
     on_cluster: &ManagedClusterAddOn,
     addon: &ClusterManagementAddOn,
 ) -> Option<Version> {
-    let asked: Vec<_> = listed(addon).iter().filter_map(|entry| entry.addon_template.as_ref()?.version()).collect();
-    if asked.is_empty() {
+    let asks = |entry: &PlacementStrategy| entry.addon_template.as_ref().is_some_and(|it| it.version().is_some());
+    if !listed(addon).iter().any(asks) {
         return None;
     }
+    let addon_key = ObjectKey::cluster_wide(&key.name);
+    let pages = fleet.addons.books.get(&addon_key)?.open();
+    let (entry, _) = pages.rollout.standing(&ClusterName::from(&*key.namespace))?;
+    let placement = pages.rollout.entries().get(entry)?.source.placement()?;
+    listed(addon).iter().find(|entry| entry.placement == *placement).filter(|entry| asks(entry))?;
     let given = Given::read(&on_cluster.status.as_ref()?.conditions)?;
-    let record = fleet.configs.rollout(&ObjectKey::cluster_wide(&key.name))?;
-    let sets = record.status.iter().flat_map(|status| &status.sets);
-    let set = sets.into_iter().find(|set| set.fingerprint == given.set)?;
-    set.version.clone()
+    let sets = fleet.configs.rollout(&addon_key)?.status.iter().flat_map(|status| &status.sets);
+    sets.into_iter().find(|set| set.fingerprint == given.set)?.version.clone()
 }
 
 #[cfg(test)]
