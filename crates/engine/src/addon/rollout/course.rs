@@ -488,13 +488,18 @@ impl Rollout {
             ));
             setting.happenings.push(Happening::Finished(goal.fingerprint.clone()));
             setting.progress.finished = Some(Time(facts.now));
-        } else if lane.has_moved_since() {
+        } else if lane.last_moved().is_some() {
             setting.progress.finished = Some(Time(facts.now));
         }
         setting.progress.last_applied = Some(goal.fingerprint.clone());
         setting.progress.last_known_good = Some(goal.fingerprint.clone());
         trust(&mut setting.progress, &goal.fingerprint);
-        self.measure_by(entry, Some(goal), setting, facts);
+        self.measure_by(entry, Some(goal.clone()), setting, facts);
+        // Where the clock has gone back since somebody was moved.
+        if let Some(last) = self.lanes[entry].last_moved() {
+            setting.progress.finished = Some(Time(last));
+            self.measure_by(entry, Some(goal), setting, facts);
+        }
     }
 
     /// Finds out what holds an entry up.

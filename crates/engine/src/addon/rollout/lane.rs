@@ -35,7 +35,7 @@ pub(super) struct Lane {
     /// Who is on the way to something else.
     strays: BTreeSet<ClusterName>,
     /// Who was given the goal when the others had reached it.
-    late: BTreeSet<ClusterName>,
+    late: BTreeSet<(Timestamp, ClusterName)>,
     /// When clusters stand differently although nothing has happened.
     alarms: BTreeSet<(Timestamp, ClusterName)>,
 }
@@ -47,6 +47,7 @@ struct Place {
     ticket: Ticket,
     standing: Standing,
     alarm: Option<Timestamp>,
+    late: Option<Timestamp>,
 }
 
 /// When a cluster's turn comes: earlier tickets first.
@@ -176,10 +177,8 @@ impl Lane {
         let Some((member, role, group)) = now else { return };
         let (standing, alarm) = judge(member, &self.measure, &self.strategy, time);
         let ticket = self.ticket(name, group, &standing);
-        if role == Role::Decided && self.measure.is_late(member) {
-            self.late.insert(name.clone());
-        }
-        self.keep(name, Place { role, ticket, standing, alarm });
+        let late = self.measure.late(member).filter(|_| role == Role::Decided);
+        self.keep(name, Place { role, ticket, standing, alarm, late });
     }
 
     fn ticket(&self, name: &ClusterName, group: &Group, standing: &Standing) -> Ticket {
@@ -203,6 +202,9 @@ impl Lane {
         if let Some(alarm) = place.alarm {
             self.alarms.insert((alarm, name.clone()));
         }
+        if let Some(late) = place.late {
+            self.late.insert((late, name.clone()));
+        }
         self.places.insert(name.clone(), place);
     }
 
@@ -211,9 +213,11 @@ impl Lane {
         *self.tally(&place).of(&place.standing) -= 1;
         self.line.remove(&place.ticket);
         self.strays.remove(name);
-        self.late.remove(name);
         if let Some(alarm) = place.alarm {
             self.alarms.remove(&(alarm, name.clone()));
+        }
+        if let Some(late) = place.late {
+            self.late.remove(&(late, name.clone()));
         }
     }
 
@@ -262,9 +266,9 @@ impl Lane {
         is_reached && self.decided().is_complete() && self.canaries_were_there()
     }
 
-    /// Whether clusters have been moved since the goal was reached.
-    pub(super) fn has_moved_since(&self) -> bool {
-        !self.late.is_empty()
+    /// When a cluster was last moved since the goal was reached.
+    pub(super) fn last_moved(&self) -> Option<Timestamp> {
+        self.late.last().map(|(time, _)| *time)
     }
 
     /// Whether the canaries among the placement's clusters run the goal, or have gone on from there.

@@ -53,11 +53,11 @@ pub(super) struct Measure {
 }
 
 impl Measure {
-    /// Whether a cluster was given the goal when the others had reached it.
-    pub(super) fn is_late(&self, member: &Member) -> bool {
-        let given = member.addon.as_ref().and_then(|addon| addon.given.as_ref());
-        let on_goal = given.filter(|given| self.goal.as_ref().is_some_and(|goal| goal.fingerprint == given.set));
-        on_goal.zip(self.settled).is_some_and(|(given, settled)| given.since > settled)
+    /// When a cluster was given the goal, if the others had reached it by then.
+    pub(super) fn late(&self, member: &Member) -> Option<Timestamp> {
+        let given = member.addon.as_ref()?.given.as_ref()?;
+        let is_on_goal = self.goal.as_ref().is_some_and(|goal| goal.fingerprint == given.set);
+        (is_on_goal && given.since > self.settled?).then_some(given.since)
     }
 }
 
