@@ -298,6 +298,7 @@ fn a_change_concerns_those_who_refer_to_it() {
 
     scene.addon("by-default", &json!({}));
     scene.on_cluster("cluster", "overridden", &json!([]));
+    marks(&scene);
     scene.config("things.example.com", "ns", "one", &first);
     assert_eq!(marks(&scene), nobody, "nobody refers to it any more");
 }
