@@ -557,6 +557,8 @@ async fn annotations_of_a_cluster_reach_its_add_ons(world: World) {
 
 async fn many_clusters_get_an_add_on_at_one_time(world: World) {
     const MANY: usize = 260;
+    /// How many are dealt with in one step.
+    const STEP: usize = 256;
     let client = as_hub(&world).await;
     let names: Vec<_> = (0..MANY).map(|number| format!("cluster-{number:03}")).collect();
     for some in names.chunks(20) {
@@ -568,18 +570,19 @@ async fn many_clusters_get_an_add_on_at_one_time(world: World) {
     }
     let hub = start_some(client, "addon", Clock::system()).await;
     offer(&world, "hello", json!({ "type": "ClusterLabelSelector", "labelSelector": {} })).await;
-    for cluster in &names {
+    // When the second step is begun, all of the first are answered.
+    for cluster in &names[STEP..] {
         until_on(&world, cluster, "hello").await;
     }
-    change(
-        &offers(&world),
-        "hello",
-        json!({ "spec": { "installStrategy": { "labelSelector": { "matchLabels": { "no": "one" } } } } }),
-    )
-    .await;
-    for cluster in &names {
+    let everywhere = Api::<ManagedClusterAddOn>::all(world.client());
+    let count = async || everywhere.list(&ListParams::default()).await.expect("add-ons can be read").items.len();
+    assert_eq!(count().await, MANY);
+    let nobody = json!({ "matchLabels": { "no": "one" } });
+    change(&offers(&world), "hello", json!({ "spec": { "installStrategy": { "labelSelector": nobody } } })).await;
+    for cluster in &names[STEP..] {
         until_off(&world, cluster, "hello").await;
     }
+    assert_eq!(count().await, 0);
     hub.stop().await;
 }
 
