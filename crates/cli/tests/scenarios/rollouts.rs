@@ -2,6 +2,7 @@
 
 mod canary;
 mod lifecycle;
+mod steering;
 
 use std::{collections::BTreeMap, time::Duration};
 
