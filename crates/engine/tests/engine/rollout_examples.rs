@@ -33,8 +33,8 @@ fn behind(canary: &str, window: impl Into<Value>) -> Value {
 }
 
 /// Placements with their strategies, and no clusters yet.
-fn fleet<const N: usize>(placements: [(&str, Value); N]) -> Fleet {
-    fleet_of(placements.iter().map(|(name, strategy)| listed(name, strategy)))
+fn fleet<'a>(placements: impl IntoIterator<Item = (&'a str, Value)>) -> Fleet {
+    fleet_of(placements.into_iter().map(|(name, strategy)| listed(name, &strategy)))
 }
 
 /// A strategy with more settings.
@@ -114,7 +114,9 @@ impl Fleet {
     }
 
     fn each<const N: usize>(&mut self, names: [&str; N], change: impl Fn(&mut Cluster, Timestamp)) {
-        names.into_iter().for_each(|name| self.change(name, &change));
+        for name in names {
+            self.change(name, &change);
+        }
     }
 
     fn succeed<const N: usize>(&mut self, names: [&str; N]) {

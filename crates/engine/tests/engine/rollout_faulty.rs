@@ -159,7 +159,7 @@ impl Planner for StoresTooLate {
     fn plan(&self, rollout: &mut Rollout, question: &Question) -> Plan {
         let mut plan = question.ask(rollout);
         for (course, wish) in plan.courses.iter_mut().zip(&question.wishes) {
-            course.progress.last_known_good = wish.stored.last_known_good.clone();
+            course.progress.last_known_good.clone_from(&wish.stored.last_known_good);
         }
         plan
     }
@@ -344,7 +344,7 @@ impl Planner for NeverForgives {
         let halted: BTreeSet<_> = halted.map(|(entry, _)| entry).collect();
         plan.gives.retain(|give| !halted.contains(&give.entry));
         for (entry, course) in plan.courses.iter_mut().enumerate().filter(|(entry, _)| halted.contains(entry)) {
-            course.progress.halt = question.wishes[entry].stored.halt.clone();
+            course.progress.halt.clone_from(&question.wishes[entry].stored.halt);
         }
         plan
     }

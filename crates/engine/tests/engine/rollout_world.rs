@@ -273,7 +273,9 @@ impl<'p> World<'p> {
     /// The hub looks at all clusters again.
     pub(crate) fn relist(&mut self) {
         let names: BTreeSet<_> = self.clusters.keys().chain(self.known.keys()).cloned().collect();
-        names.iter().for_each(|name| self.tell(name));
+        for name in &names {
+            self.tell(name);
+        }
     }
 
     /// The hub starts anew, from what is stored.
