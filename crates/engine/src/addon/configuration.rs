@@ -169,6 +169,7 @@ type Asked = BTreeMap<ConfigGroupResource, (Level, Vec<ConfigReferent>)>;
 impl<C: Catalog> Configuration<'_, C> {
     /// What the clusters of an entry are configured to: those of a placement, or those that no placement selects.
     pub fn of(&self, placement: Option<&PlacementStrategy>) -> Result<Configured, Problem> {
+        self.versions.doubt.clone().map_or(Ok(()), Err)?;
         let asked = asked(self.addon, placement);
         let template = placement.and_then(|placement| placement.addon_template.as_ref());
         let from_placement = template.and_then(|template| template.version());
@@ -228,6 +229,7 @@ impl<C: Catalog> Configuration<'_, C> {
                 return Ok((asked, Some((version, source))));
             }
         }
+        self.versions.doubt.clone().map_or(Ok(()), Err)?;
         self.supported(&version)?;
         if let Some(template) = self.template_of(&version) {
             let referent = ConfigReferent { namespace: None, name: template.name.clone() };
@@ -378,6 +380,21 @@ pub fn defaults(addon: &ClusterManagementAddOn) -> Vec<AddOnConfig> {
     defaults
 }
 
+/// The template of a former set that is gone, where nothing takes its place. A cluster that followed a version is not left with nothing
+/// because the template of that version was deleted.
+#[must_use]
+pub fn lost_template(former: &Set, set: &Set, catalog: &impl Catalog) -> Option<Problem> {
+    let type_ = addon_type(TEMPLATES);
+    let template = |set: &Set| set.configs().iter().find(|config| config.group_resource == type_).cloned();
+    if template(set).is_some() {
+        return None;
+    }
+    let SetConfig { group_resource, config } = template(former)?;
+    let config = AddOnConfig { group_resource, referent: config.referent };
+    let found = catalog.config(&config);
+    (!matches!(found, Found::Content { .. })).then(|| problem(&config, &found))
+}
+
 /// Whether the version of a set comes from an AddOnHubConfig.
 #[must_use]
 pub fn asks_by_hub_config(set: &Set) -> bool {
@@ -475,6 +492,21 @@ mod tests {
         ClusterManagementAddOn::new("helloworld", serde_json::from_value(spec).expect("a valid add-on"))
     }
 
+    #[test]
+    fn a_template_that_is_gone_is_missed_unless_another_takes_its_place() {
+        let addon = addon(json!({}));
+        let set = |shelf: &Shelf| of(shelf, &addon, None).expect("it can be had").set;
+        let one = Shelf::default().with(TEMPLATES, "one", "1", Some("v1"));
+        let two = Shelf::default().with(TEMPLATES, "two", "2", Some("v2"));
+        let none = Shelf::default();
+        let lost = |former: &Shelf, now: &Shelf| lost_template(&set(former), &set(now), now).map(|it| it.to_string());
+        let expected = "the config addontemplates one does not exist: create it, or refer to another";
+        assert_eq!(lost(&one, &none).as_deref(), Some(expected));
+        assert_eq!(lost(&one, &two), None);
+        assert_eq!(lost(&none, &none), None);
+        assert_eq!(lost_template(&set(&one), &set(&none), &one), None, "it is there, and not asked for any more");
+    }
+
     fn config(resource: &str, name: &str) -> Value {
         json!({ "group": ADDON_GROUP, "resource": resource, "name": name })
     }
@@ -490,7 +522,7 @@ mod tests {
 
     fn ask(addon: &ClusterManagementAddOn, shelf: &Shelf) -> Result<Configured, Problem> {
         let templates = shelf.templates.clone();
-        let versions = Versions::of(addon, &templates)?;
+        let versions = Versions::of(addon, &templates);
         let placement = addon.spec.install_strategy.as_ref().and_then(|strategy| strategy.placements.first());
         Configuration { addon, catalog: shelf, templates: &templates, versions: &versions }.of(placement)
     }
@@ -501,7 +533,7 @@ mod tests {
         let supported = vec![addon_type(DEPLOYMENT_CONFIGS), addon_type(HUB_CONFIGS)];
         mca.status.get_or_insert_default().supported_configs = supported;
         let templates = shelf.templates.clone();
-        let versions = Versions::of(addon, &templates).expect("valid versions");
+        let versions = Versions::of(addon, &templates);
         Configuration { addon, catalog: shelf, templates: &templates, versions: &versions }.own(&mca)
     }
 

@@ -9,7 +9,7 @@ use drover_api::{
 use drover_engine::{
     addon::{
         configuration::{Own, Problem},
-        mark::Given,
+        mark::{Given, Proof},
         progress::{Evidence, Health, prove},
         rollout::{Failure, Hold, Standing},
         set::{Overrides, Set},
@@ -154,7 +154,21 @@ impl Subject<'_> {
                 kept.configs.entry(reference.group_resource.clone()).or_default().push(desired);
             }
         }
+        kept.version = self.kept_version(&set.with(&kept));
         kept
+    }
+
+    /// The version that the cluster has, if it is not that of the set: the one that makes the set what the cluster's works were last
+    /// measured by.
+    fn kept_version(&self, set: &Set) -> Option<Version> {
+        let status = self.on_cluster.status.as_ref()?;
+        let last = Proof::read(&status.conditions)?.set;
+        let known = self.shelf.supported().iter().chain(&status.current_version).chain(&status.last_version);
+        let is_it = |version: &&Version| {
+            let overrides = Overrides { version: Some((*version).clone()), ..Overrides::default() };
+            set.with(&overrides).fingerprint() == last
+        };
+        known.into_iter().find(is_it).cloned()
     }
 
     fn write(&self, status: ManagedClusterAddOnStatus) -> Option<Write<Fleet>> {

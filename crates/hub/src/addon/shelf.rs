@@ -26,7 +26,7 @@ pub(crate) struct Shelf<'a> {
     /// The templates that belong to the add-on.
     pub(crate) templates: Vec<Template>,
     /// The versions in which it can be had.
-    pub(crate) versions: Result<Versions, Problem>,
+    pub(crate) versions: Versions,
 }
 
 impl Catalog for Shelf<'_> {
@@ -44,26 +44,32 @@ impl<'a> Shelf<'a> {
         };
         let versions = match dialect {
             Dialect::Drover => Versions::of(addon, &templates),
-            Dialect::Ocm => Ok(Versions::default()),
+            Dialect::Ocm => Versions::default(),
         };
         Self { fleet, addon, dialect, templates, versions }
     }
 
-    /// What the clusters of a placement are configured to, or those that no placement selects.
-    pub(crate) fn configured(&self, placement: Option<&PlacementStrategy>) -> Result<Configured, Problem> {
-        let versions = self.versions.as_ref().map_err(Clone::clone)?;
-        Configuration { addon: self.addon, catalog: self, templates: &self.templates, versions }.of(placement)
+    /// What the clusters of a placement are configured to, or those that no placement selects. `former` is what they were configured to.
+    pub(crate) fn configured(
+        &self,
+        placement: Option<&PlacementStrategy>,
+        former: Option<&Set>,
+    ) -> Result<Configured, Problem> {
+        let configured = self.configuration().of(placement)?;
+        let is_any_accepted = self.versions.supported.is_empty();
+        let former = former.filter(|_| is_any_accepted && self.dialect == Dialect::Drover);
+        let lost = former.and_then(|former| configuration::lost_template(former, &configured.set, self));
+        lost.map_or(Ok(configured), Err)
     }
 
     /// What a user has asked for on one cluster, if anything.
     pub(crate) fn own(&self, on_cluster: &ManagedClusterAddOn) -> Option<Own> {
-        if on_cluster.spec.configs.is_empty() && on_cluster.spec.version().is_none() {
-            return None;
-        }
-        let none = Versions::default();
-        let versions = self.versions.as_ref().unwrap_or(&none);
-        let configuration = Configuration { addon: self.addon, catalog: self, templates: &self.templates, versions };
-        Some(configuration.own(on_cluster))
+        let is_asked = !on_cluster.spec.configs.is_empty() || on_cluster.spec.version().is_some();
+        is_asked.then(|| self.configuration().own(on_cluster))
+    }
+
+    fn configuration(&self) -> Configuration<'_, Self> {
+        Configuration { addon: self.addon, catalog: self, templates: &self.templates, versions: &self.versions }
     }
 
     /// The default configurations, as they were found.
@@ -92,7 +98,7 @@ impl<'a> Shelf<'a> {
 
     /// The versions in which the add-on can be had.
     pub(crate) fn supported(&self) -> &[Version] {
-        self.versions.as_ref().map(|versions| versions.supported.as_slice()).unwrap_or_default()
+        &self.versions.supported
     }
 
     /// In whose words it is told how a cluster stands to a set.

@@ -18,6 +18,7 @@ use drover_engine::{
             Course, Give, Goal, Happening, Hold, Plan as Planned, Rollout, Sets, Source, Wish, entries, listed,
             member::{Member, Presence, Selection},
         },
+        set::Set,
         steering::{self, Steering},
     },
     condition::{Holds, holds},
@@ -113,7 +114,7 @@ impl Case<'_> {
         let acknowledged = self.stored().and_then(|status| status.acknowledged.clone());
         let context = Context {
             templates: shelf.templates.clone(),
-            supported: shelf.versions.as_ref().map(|versions| versions.supported.clone()).unwrap_or_default(),
+            supported: shelf.versions.supported.clone(),
             steering: Steering::read(self.addon.annotations()),
             acknowledged: acknowledged.map(|acknowledged| acknowledged.clusters).unwrap_or_default(),
         };
@@ -226,7 +227,8 @@ impl Case<'_> {
             }
             Source::Listed(placement) => listed(self.addon).iter().find(|entry| entry.placement == *placement),
         };
-        Some(shelf.configured(placement).map(|configured| {
+        let former = self.stored().and_then(|status| wanted_set(status, source));
+        Some(shelf.configured(placement, former.as_ref()).map(|configured| {
             let set = Arc::new(configured.set);
             Goal { fingerprint: set.fingerprint(), set }
         }))
@@ -362,6 +364,12 @@ fn presence(addon: &ManagedClusterAddOn, shelf: &Shelf) -> Presence {
 
 fn goals(wishes: &[Wish]) -> impl Iterator<Item = &Goal> {
     wishes.iter().filter_map(|wish| wish.configured.as_ref()?.as_ref().ok())
+}
+
+/// What was last wanted of the clusters of an entry.
+fn wanted_set(status: &AddOnRolloutStatus, source: &Source) -> Option<Set> {
+    let wanted = progress_of(status, source).wanted?;
+    status.sets.iter().find(|set| set.fingerprint == wanted).map(Set::read)
 }
 
 /// What is remembered of an entry.

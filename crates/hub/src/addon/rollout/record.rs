@@ -183,7 +183,6 @@ impl Summary<'_> {
             available: self.rollout.available(),
             others: nobody.map(|(source, course)| self.progress(source, course, status)),
         };
-        let versions = self.shelf.versions.as_ref().ok();
         let overview = Overview {
             stored: self.case.addon.status.as_ref(),
             generation: self.case.addon.metadata.generation,
@@ -191,8 +190,8 @@ impl Summary<'_> {
             defaults: &self.shelf.defaults(),
             placements: &placements,
             clusters,
-            supported_versions: versions.map(|versions| versions.supported.as_slice()).unwrap_or_default(),
-            default_version: versions.and_then(|versions| versions.default.as_ref()),
+            supported_versions: &self.shelf.versions.supported,
+            default_version: self.shelf.versions.default.as_ref(),
         };
         published::progressions(&overview, self.case.now)
     }

@@ -7,7 +7,7 @@ use drover_api::{
     grammar::Version,
     names::{
         ADDON_NAME_LABEL, ADDON_VERSION_LABEL, AVAILABLE, CONFIG_SPEC_HASH_ANNOTATION, CONFIGURED, GIVEN,
-        MANIFEST_APPLIED,
+        MANIFEST_APPLIED, PROGRESSING,
     },
     work::ManifestWork,
 };
@@ -106,7 +106,7 @@ impl Member {
 
     /// The manager makes its work, or brings it up to what the add-on was given.
     fn deploy(&self, addon: &str, cluster: &str) -> Option<Act> {
-        let given = self.addon().filter(|addon| is_alive(*addon) && is_given(addon))?;
+        let given = self.addon().filter(|addon| is_alive(*addon) && is_given(addon) && !is_refused(addon))?;
         let wanted = wanted_work(addon, cluster, given);
         match self.works.get(&wanted.name_any()) {
             None => Some(Act::Make(Box::new(wanted))),
@@ -174,6 +174,12 @@ fn is_given(addon: &ManagedClusterAddOn) -> bool {
         reference.desired_config.as_ref().is_some_and(|config| !config.spec_hash.is_missing())
     };
     holds(CONFIGURED) && references.all(is_found)
+}
+
+/// Whether a version is asked for that the manager does not know. It leaves everything as it is then.
+fn is_refused(addon: &ManagedClusterAddOn) -> bool {
+    find(conditions(addon), PROGRESSING)
+        .is_some_and(|condition| condition.status == "False" && condition.message.contains(" invalid version "))
 }
 
 fn work_name(addon: &str) -> String {
