@@ -2,6 +2,7 @@
 
 mod book;
 mod dialect;
+mod hub_config;
 mod install;
 mod inventory;
 mod on_cluster;
@@ -15,6 +16,7 @@ mod works;
 
 pub use self::dialect::Dialect;
 pub(crate) use self::{
+    hub_config::HubConfigs,
     install::Installs,
     inventory::Inventory,
     on_cluster::AddOns,

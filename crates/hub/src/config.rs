@@ -116,6 +116,16 @@ enum User {
     OnCluster(ObjectKey),
 }
 
+impl User {
+    /// The add-on, wherever it is.
+    fn addon(&self) -> Option<ObjectKey> {
+        match self {
+            Self::Hub => None,
+            Self::AddOn(key) | Self::OnCluster(key) => Some(ObjectKey::cluster_wide(&key.name)),
+        }
+    }
+}
+
 impl Configs {
     pub(crate) fn new(namespace: &str, queues: &Queues, freshness: &Freshness) -> Self {
         Self {
@@ -164,6 +174,26 @@ impl Configs {
         keys.filter_map(move |key| Some((key, &templates?.get(key)?.spec)))
     }
 
+    /// The add-ons that refer to a configuration that asks for a version, be it on one cluster.
+    pub(crate) fn users_of_hub_config(&self, key: &ObjectKey) -> BTreeSet<ObjectKey> {
+        let users = self.users_of_hub_configs().and_then(|users_of| users_of.get(key));
+        users.into_iter().flatten().filter_map(User::addon).collect()
+    }
+
+    fn users_of_hub_configs(&self) -> Option<&BTreeMap<ObjectKey, BTreeSet<User>>> {
+        self.types.get(&content::hub_configs()).map(|type_| &type_.users_of)
+    }
+
+    /// Marks the configurations by which versions of an add-on are asked for.
+    pub(crate) fn mark_hub_configs_of(&self, addon: &str) {
+        let is_used = |user: &User| user.addon().is_some_and(|user| &*user.name == addon);
+        for (key, users) in self.users_of_hub_configs().into_iter().flatten() {
+            if users.iter().any(is_used) {
+                self.queues.hub_configs.mark(key.clone());
+            }
+        }
+    }
+
     /// What is remembered of an add-on's rollouts.
     pub(crate) fn rollout(&self, key: &ObjectKey) -> Option<&AddOnRollout> {
         self.kept.rollouts.get(key).map(|rollout| &**rollout)
@@ -195,6 +225,10 @@ impl Configs {
     }
 
     fn refer(&mut self, user: &User, old: &Mentions, new: &Mentions) {
+        let hub_configs = content::hub_configs();
+        for mention in new.symmetric_difference(old).filter(|mention| mention.group_resource == hub_configs) {
+            mention.object.iter().for_each(|key| self.queues.hub_configs.mark(key.clone()));
+        }
         for mention in new.difference(old) {
             self.add(user, mention);
         }
@@ -332,6 +366,7 @@ impl Configs {
         }
         for addon in old.into_iter().chain(new) {
             self.queues.rollouts.mark(ObjectKey::cluster_wide(addon));
+            self.mark_hub_configs_of(addon);
         }
     }
 

@@ -84,6 +84,8 @@ pub(crate) struct Queues {
     pub(crate) addons: Arc<Queue<ObjectKey>>,
     /// Contents of configurations that are kept.
     pub(crate) revisions: Arc<Queue<ObjectKey>>,
+    /// Configurations that ask for a version, about which there are.
+    pub(crate) hub_configs: Arc<Queue<ObjectKey>>,
     /// Add-ons on clusters, about the tokens of their agents.
     pub(crate) tokens: Arc<Queue<ObjectKey>>,
 }
@@ -101,6 +103,7 @@ impl Queues {
             rollouts: queue(),
             addons: queue(),
             revisions: queue(),
+            hub_configs: queue(),
             tokens: queue(),
         }
     }

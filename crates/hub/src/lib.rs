@@ -16,7 +16,7 @@ mod placement;
 use std::{collections::BTreeSet, fmt::Debug, io, net::SocketAddr};
 
 use drover_api::{
-    addon::{ClusterManagementAddOn, ManagedClusterAddOn},
+    addon::{AddOnHubConfig, ClusterManagementAddOn, ManagedClusterAddOn},
     cluster::{
         AddOnPlacementScore, ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding, Placement, PlacementDecision,
     },
@@ -56,7 +56,7 @@ pub use crate::{
     controllers::{Area, Controllers, NotControllers},
 };
 use crate::{
-    addon::{AddOns, Installs, Rollouts, TokenInfrastructure, for_tokens, works},
+    addon::{AddOns, HubConfigs, Installs, Rollouts, TokenInfrastructure, for_tokens, works},
     cluster::{
         Clusters, SigningRequests, is_binding_for_agents, is_for_agents, leases, requests, trim_remains, trim_request,
     },
@@ -263,6 +263,9 @@ impl Watches<'_> {
             self.all::<ClusterManagementAddOn>();
             self.some::<ManifestWork>(works());
             self.configs(&options.namespace, clock);
+            if options.dialect == Dialect::Drover {
+                self.all::<AddOnHubConfig>();
+            }
             self.some::<ServiceAccount>(for_tokens());
             self.some::<Role>(for_tokens());
         }
@@ -378,6 +381,12 @@ fn run_controllers(options: &Options, queues: Queues, client: &Client, tools: &T
         for queue in [queues.installs, queues.addons, queues.rollouts, queues.tokens, queues.revisions] {
             queue.close();
         }
+    }
+    // Versions are not OCM's.
+    if options.controllers.runs(Area::AddOn) && options.dialect == Dialect::Drover {
+        run(HubConfigs, queues.hub_configs, client, tools, stage);
+    } else {
+        queues.hub_configs.close();
     }
 }
 

@@ -6,7 +6,7 @@ use std::{
 };
 
 use drover_api::{
-    addon::{ClusterManagementAddOn, InstallStrategyType, ManagedClusterAddOn, PlacementStrategy},
+    addon::{AddOnHubConfig, ClusterManagementAddOn, InstallStrategyType, ManagedClusterAddOn, PlacementStrategy},
     cluster::{ManagedCluster, Placement},
     names::ADDON_NAME_LABEL,
     reference::{ClusterName, PlacementRef},
@@ -30,6 +30,8 @@ use crate::fleet::{Fleet, remove_from};
 pub(crate) struct Inventory {
     pub(crate) cmas: Store<ClusterManagementAddOn>,
     pub(crate) mcas: Store<ManagedClusterAddOn>,
+    /// The configurations that ask for a version.
+    pub(super) hub_configs: Store<AddOnHubConfig>,
     /// The works of add-ons, without what they apply.
     pub(super) works: Store<ManifestWork>,
     /// The rollouts of each add-on.
@@ -269,6 +271,7 @@ impl Tracks<ClusterManagementAddOn> for Fleet {
         self.configs.cma_changed(change);
         if !stays(change, asks_the_same) {
             self.addons.relist(change);
+            self.configs.mark_hub_configs_of(&change.key.name);
             self.queues.installs.mark(change.key.clone());
         }
         self.queues.rollouts.mark(change.key.clone());

@@ -47,9 +47,14 @@ pub(super) fn templates() -> ConfigGroupResource {
     type_of::<AddOnTemplate>()
 }
 
+/// The type of configurations that ask for a version.
+pub(super) fn hub_configs() -> ConfigGroupResource {
+    type_of::<AddOnHubConfig>()
+}
+
 /// The types that say which versions of an add-on there are.
 pub(super) fn own_types() -> [ConfigGroupResource; 2] {
-    [templates(), type_of::<AddOnHubConfig>()]
+    [templates(), hub_configs()]
 }
 
 fn type_of<K: Resource<DynamicType = ()>>() -> ConfigGroupResource {
