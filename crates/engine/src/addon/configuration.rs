@@ -492,21 +492,6 @@ mod tests {
         ClusterManagementAddOn::new("helloworld", serde_json::from_value(spec).expect("a valid add-on"))
     }
 
-    #[test]
-    fn a_template_that_is_gone_is_missed_unless_another_takes_its_place() {
-        let addon = addon(json!({}));
-        let set = |shelf: &Shelf| of(shelf, &addon, None).expect("it can be had").set;
-        let one = Shelf::default().with(TEMPLATES, "one", "1", Some("v1"));
-        let two = Shelf::default().with(TEMPLATES, "two", "2", Some("v2"));
-        let none = Shelf::default();
-        let lost = |former: &Shelf, now: &Shelf| lost_template(&set(former), &set(now), now).map(|it| it.to_string());
-        let expected = "the config addontemplates one does not exist: create it, or refer to another";
-        assert_eq!(lost(&one, &none).as_deref(), Some(expected));
-        assert_eq!(lost(&one, &two), None);
-        assert_eq!(lost(&none, &none), None);
-        assert_eq!(lost_template(&set(&one), &set(&none), &one), None, "it is there, and not asked for any more");
-    }
-
     fn config(resource: &str, name: &str) -> Value {
         json!({ "group": ADDON_GROUP, "resource": resource, "name": name })
     }
@@ -706,5 +691,20 @@ mod tests {
         assert!(matches!(problem, Problem::UnsupportedVersion { .. }), "{problem}");
         let missing = own(&addon, &shelf, json!({ "configs": [config(DEPLOYMENT_CONFIGS, "none")] })).overrides;
         assert!(matches!(missing, Err(Problem::Missing(_))), "{missing:?}");
+    }
+
+    #[test]
+    fn a_template_that_is_gone_is_missed_unless_another_takes_its_place() {
+        let addon = addon(json!({}));
+        let set = |shelf: &Shelf| ask(&addon, shelf).expect("it can be had").set;
+        let one = Shelf::default().with(TEMPLATES, "one", "1", Some("v1"));
+        let two = Shelf::default().with(TEMPLATES, "two", "2", Some("v2"));
+        let none = Shelf::default();
+        let lost = |former: &Shelf, now: &Shelf| lost_template(&set(former), &set(now), now).map(|it| it.to_string());
+        let expected = "the config addontemplates one does not exist: create it, or refer to another";
+        assert_eq!(lost(&one, &none).as_deref(), Some(expected));
+        assert_eq!(lost(&one, &two), None);
+        assert_eq!(lost(&none, &none), None);
+        assert_eq!(lost_template(&set(&one), &set(&none), &one), None, "it is there, and not asked for any more");
     }
 }
