@@ -1,13 +1,17 @@
 //! Rollouts of add-ons: what the specifications tell of them, on a real server, with a crowd of clusters and an add-on manager that is not ours.
 
+mod bad_input;
 mod canary;
+mod edits;
 mod lifecycle;
 mod steering;
+
+mod versions;
 
 use std::{collections::BTreeMap, time::Duration};
 
 use drover_api::{
-    addon::{AddOnHubConfig, ClusterManagementAddOn, ManagedClusterAddOn},
+    addon::{AddOnDeploymentConfig, AddOnHubConfig, AddOnTemplate, ClusterManagementAddOn, ManagedClusterAddOn},
     cluster::{ManagedCluster, Placement, PlacementDecision},
     drover::AddOnRollout,
     names::{PLACEMENT_LABEL, PROGRESSING},
@@ -132,6 +136,28 @@ impl Field {
         }
     }
 
+    /// Makes settings of the add-on, or changes them.
+    async fn settings(&self, name: &str, value: &str) {
+        let configs = Api::<AddOnDeploymentConfig>::namespaced(self.world.client(), "default");
+        let spec = json!({ "customizedVariables": [{ "name": "SETTING", "value": value }] });
+        if configs.get_opt(name).await.expect("settings can be read").is_some() {
+            change(&configs, name, json!({ "spec": spec })).await;
+        } else {
+            let spec = serde_json::from_value(spec).expect("valid settings");
+            create(&configs, AddOnDeploymentConfig::new(name, spec)).await;
+        }
+    }
+
+    /// Makes a template of the add-on that is that version.
+    async fn template(&self, name: &str, version: &str) {
+        let manifest = objects::config_map(name);
+        let spec = json!({
+            "addonName": ADDON, "version": version, "agentSpec": { "workload": { "manifests": [manifest] } },
+        });
+        let template = AddOnTemplate::new(name, serde_json::from_value(spec).expect("a valid template"));
+        create(&Api::all(self.world.client()), template).await;
+    }
+
     async fn annotate(&self, key: &str, value: Option<&str>) {
         change(&self.addons(), ADDON, json!({ "metadata": { "annotations": { key: value } } })).await;
     }
@@ -146,6 +172,15 @@ impl Field {
     async fn says_on(&self, cluster: &str, words: &str) -> ManagedClusterAddOn {
         let what = format!("the add-on on {cluster} says {words:?}");
         wait::until(&self.on(cluster), ADDON, &what, |addon| said_on(addon).as_deref() == Some(words)).await
+    }
+
+    /// Waits until what remembers the rollouts says this of them.
+    async fn remembers(&self, message: &str) -> AddOnRollout {
+        let said = |rollout: &AddOnRollout| rollout.status.as_ref().and_then(|status| status.message.clone());
+        wait::until(&self.rollouts(), ADDON, &format!("it says {message:?}"), |rollout| {
+            said(rollout).as_deref() == Some(message)
+        })
+        .await
     }
 
     /// Lets time pass.
@@ -185,6 +220,12 @@ fn placement(name: &str, hub_config: &str, strategy: impl Into<Value>) -> Value 
     let config =
         json!({ "group": "addon.open-cluster-management.io", "resource": "addonhubconfigs", "name": hub_config });
     json!({ "name": name, "namespace": "default", "configs": [config], "rolloutStrategy": strategy })
+}
+
+/// A reference to a configuration of a kind that comes with add-ons.
+fn config(resource: &str, name: &str) -> Value {
+    let namespace = (resource == "addondeploymentconfigs").then_some("default");
+    json!({ "group": "addon.open-cluster-management.io", "resource": resource, "namespace": namespace, "name": name })
 }
 
 fn update_all() -> Value {
