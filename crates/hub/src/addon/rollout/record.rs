@@ -232,15 +232,18 @@ fn note(course: &Course) -> Option<String> {
     hold.map(ToString::to_string).or_else(|| course.problem.as_ref().map(ToString::to_string))
 }
 
-/// It is an install until something was once applied everywhere, and that is told.
+/// It is an install until something was once applied everywhere, and that is told. Who joins later is installed too; who returns from
+/// something else is not.
 fn is_install(placement: Option<&PlacementRef>, progress: &RolloutProgress, history: &[RolloutRecord]) -> bool {
-    let complete = history
-        .iter()
-        .filter(|record| record.outcome == RolloutOutcome::Complete && record.placement.as_ref() == placement);
+    let mut ended = history.iter().filter(|record| record.placement.as_ref() == placement).map(|record| record.outcome);
+    let is_complete = |outcome: &RolloutOutcome| *outcome == RolloutOutcome::Complete;
+    let is_first = ended.clone().filter(is_complete).count() <= 1;
     match (&progress.last_applied, progress.state) {
         (None, _) => true,
-        (Some(_), Some(RolloutState::Complete)) => complete.count() <= 1,
-        (Some(applied), _) => progress.wanted.as_ref() == Some(applied) && complete.count() <= 1,
+        (Some(_), Some(RolloutState::Complete)) => is_first,
+        (Some(applied), _) => {
+            progress.wanted.as_ref() == Some(applied) && is_first && ended.next().is_none_or(|last| is_complete(&last))
+        }
     }
 }
 
