@@ -42,17 +42,30 @@ pub async fn some<K>(api: &Api<K>, fields: &str) -> K
 where
     K: Resource + Clone + Debug + DeserializeOwned + Send + 'static,
 {
+    such(api, fields, "it is there", |_| true).await
+}
+
+/// Waits until an object is there that the field selector selects and that satisfies `condition`. `what` is what is waited for, in words.
+pub async fn such<K>(api: &Api<K>, fields: &str, what: &str, condition: impl Fn(&K) -> bool) -> K
+where
+    K: Resource + Clone + Debug + DeserializeOwned + Send + 'static,
+{
+    let mut seen = Vec::new();
     let watch = watcher(api.clone(), watcher::Config::default().fields(fields));
     let found = timeout(PATIENCE, async {
         let mut objects = watch.default_backoff().applied_objects().boxed();
         loop {
             // A watch that breaks is begun again.
-            if let Ok(object) = objects.next().await.expect("a watch has no end") {
-                return object;
+            match objects.next().await.expect("a watch has no end") {
+                Ok(object) if condition(&object) => return object,
+                Ok(object) => seen.push(format!("{object:?}")),
+                Err(_) => {}
             }
         }
     });
-    found.await.unwrap_or_else(|_| panic!("waited in vain for an object with {fields}"))
+    found.await.unwrap_or_else(|_| {
+        panic!("waited in vain for an object with {fields}: {what}. Those that were seen are {seen:#?}")
+    })
 }
 
 /// Waits until no object of that name is there.
