@@ -2,27 +2,38 @@
 
 mod bad_input;
 mod canary;
+mod choices;
 mod edits;
+mod groups;
+mod killed;
 mod lifecycle;
+mod observer;
 mod steering;
-
 mod versions;
 
 use std::{collections::BTreeMap, time::Duration};
 
 use drover_api::{
-    addon::{AddOnDeploymentConfig, AddOnHubConfig, AddOnTemplate, ClusterManagementAddOn, ManagedClusterAddOn},
+    addon::{
+        AddOnDeploymentConfig, AddOnHubConfig, AddOnTemplate, ClusterManagementAddOn, ConfigSpecHash,
+        InstallConfigReference, ManagedClusterAddOn, ManagedClusterAddOnSpec,
+    },
     cluster::{ManagedCluster, Placement, PlacementDecision},
-    drover::AddOnRollout,
-    names::{PLACEMENT_LABEL, PROGRESSING},
+    drover::{AddOnRollout, AddOnRolloutStatus, RolloutProgress},
+    names::{PLACEMENT_LABEL, PROGRESSING, PROVEN},
 };
+use drover_engine::hash::{content, spec_hash};
 use drover_hub::{Hub, Options};
 use drover_runtime::clock::ManualClock;
-use drover_testkit::{World, objects, play::Crowd, wait};
+use drover_testkit::{
+    World, objects,
+    play::{Behaviour, Crowd},
+    wait,
+};
 use futures_util::{StreamExt as _, stream};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{
-    Api, ResourceExt as _,
+    Api, Client, ResourceExt as _,
     api::{ListParams, Patch, PatchParams, PostParams},
 };
 use serde_json::{Value, json};
@@ -32,9 +43,15 @@ use crate::running::{as_hub, change, create, hub_clock, options};
 /// The name of the add-on.
 const ADDON: &str = "helloworld";
 
+/// What a placement asks for in most scenarios: first the one, then the other.
+const XXX: &str = "hub-config-xxx";
+const YYY: &str = "hub-config-yyy";
+const ZZZ: &str = "hub-config-zzz";
+
 /// A hub that looks after add-ons only, so that a scenario decides itself which clusters placements select and which can be reached.
 struct Field {
     world: World,
+    client: Client,
     hub: Hub,
     clock: ManualClock,
     crowd: Crowd,
@@ -44,10 +61,49 @@ impl Field {
     async fn new(world: World) -> Self {
         let clock = hub_clock();
         let client = as_hub(&world).await;
-        let options = Options { controllers: "addon".parse().expect("a controller"), ..options() };
-        let hub = Hub::start(client, &options, clock.clock()).await.expect("the hub starts");
+        let hub = start(client.clone(), &clock).await;
         let crowd = Crowd::gather(world.client(), ADDON);
-        Self { world, hub, clock, crowd }
+        Self { world, client, hub, clock, crowd }
+    }
+
+    /// Clusters behind canaries, all of which run the first configuration.
+    async fn behind_canaries(world: World, aws: &[&str], canaries: &[&str]) -> Self {
+        let field = Self::new(world).await;
+        field.with_canaries(aws, canaries, &upgrade(XXX)).await;
+        field
+    }
+
+    /// Makes clusters behind canaries, and has them run what is listed.
+    async fn with_canaries(&self, aws: &[&str], canaries: &[&str], list: &[Value]) {
+        self.clusters(aws).await;
+        self.clusters(canaries).await;
+        self.hub_configs().await;
+        self.select("aws-placement", aws).await;
+        self.select("canary-placement", canaries).await;
+        self.list(list).await;
+        let total = aws.len();
+        self.says("aws-placement", &format!("False/InstallSucceed: {total}/{total} install completed with no errors."))
+            .await;
+    }
+
+    /// Clusters of one placement, all of which run the first configuration.
+    async fn of_one_placement(world: World, clusters: &[&str], strategy: &Value) -> Self {
+        let field = Self::new(world).await;
+        field.clusters(clusters).await;
+        field.hub_configs().await;
+        field.select("aws-placement", clusters).await;
+        field.list(&[placement("aws-placement", XXX, strategy.clone())]).await;
+        let total = clusters.len();
+        field
+            .says("aws-placement", &format!("False/InstallSucceed: {total}/{total} install completed with no errors."))
+            .await;
+        field
+    }
+
+    /// Ends the hub, and starts another one.
+    async fn restart(self) -> Self {
+        self.hub.stop().await;
+        Self { hub: start(self.client.clone(), &self.clock).await, ..self }
     }
 
     fn addons(&self) -> Api<ClusterManagementAddOn> {
@@ -99,22 +155,27 @@ impl Field {
             let object = serde_json::from_value(object).expect("a valid placement");
             create(&placements, object).await;
         }
-        let slice = format!("{placement}-decision-1");
+        self.decide(&format!("{placement}-decision-1"), placement, &[], clusters).await;
+        let params = PatchParams::default();
+        let status =
+            Patch::Merge(json!({ "status": { "numberOfSelectedClusters": clusters.len(), "conditions": [] } }));
+        placements.patch_status(placement, &params, &status).await.expect("a placement has a status");
+    }
+
+    /// Has one slice of a placement's decisions name exactly these clusters.
+    async fn decide(&self, slice: &str, placement: &str, labels: &[(&str, &str)], clusters: &[&str]) {
         let slices = Api::<PlacementDecision>::namespaced(self.world.client(), "default");
-        if slices.get_opt(&slice).await.expect("decisions can be read").is_none() {
+        if slices.get_opt(slice).await.expect("decisions can be read").is_none() {
+            let labels: BTreeMap<_, _> = labels.iter().copied().chain([(PLACEMENT_LABEL, placement)]).collect();
             let object = json!({
                 "apiVersion": "cluster.open-cluster-management.io/v1beta1", "kind": "PlacementDecision",
-                "metadata": { "name": slice, "labels": { PLACEMENT_LABEL: placement } },
+                "metadata": { "name": slice, "labels": labels },
             });
             create(&slices, serde_json::from_value(object).expect("a valid decision")).await;
         }
         let decisions: Vec<_> = clusters.iter().map(|name| json!({ "clusterName": name, "reason": "" })).collect();
-        let params = PatchParams::default();
         let status = Patch::Merge(json!({ "status": { "decisions": decisions } }));
-        slices.patch_status(&slice, &params, &status).await.expect("a decision has a status");
-        let status =
-            Patch::Merge(json!({ "status": { "numberOfSelectedClusters": clusters.len(), "conditions": [] } }));
-        placements.patch_status(placement, &params, &status).await.expect("a placement has a status");
+        slices.patch_status(slice, &PatchParams::default(), &status).await.expect("a decision has a status");
     }
 
     /// Makes a configuration that asks for a version.
@@ -158,6 +219,23 @@ impl Field {
         create(&Api::all(self.world.client()), template).await;
     }
 
+    async fn hub_configs(&self) {
+        for (name, version) in [(XXX, "v0.10.0"), (YYY, "v0.11.0"), (ZZZ, "v0.12.0")] {
+            self.hub_config(name, version).await;
+        }
+    }
+
+    fn behave(&self, clusters: &[&str], behaviour: Behaviour) {
+        for cluster in clusters {
+            self.crowd.behave(cluster, behaviour);
+        }
+    }
+
+    /// Has somebody install the add-on on a cluster by hand.
+    async fn install_by_hand(&self, cluster: &str) {
+        create(&self.on(cluster), ManagedClusterAddOn::new(ADDON, ManagedClusterAddOnSpec::default())).await;
+    }
+
     async fn annotate(&self, key: &str, value: Option<&str>) {
         change(&self.addons(), ADDON, json!({ "metadata": { "annotations": { key: value } } })).await;
     }
@@ -175,12 +253,36 @@ impl Field {
     }
 
     /// Waits until what remembers the rollouts says this of them.
-    async fn remembers(&self, message: &str) -> AddOnRollout {
+    async fn reports(&self, message: &str) -> AddOnRollout {
         let said = |rollout: &AddOnRollout| rollout.status.as_ref().and_then(|status| status.message.clone());
         wait::until(&self.rollouts(), ADDON, &format!("it says {message:?}"), |rollout| {
             said(rollout).as_deref() == Some(message)
         })
         .await
+    }
+
+    /// Waits until the add-on on a cluster was given a configuration.
+    async fn is_given(&self, cluster: &str, config: &str) -> ManagedClusterAddOn {
+        let what = format!("{cluster} is given {config}");
+        wait::until(&self.on(cluster), ADDON, &what, |addon| given_to(addon).as_deref() == Some(config)).await
+    }
+
+    /// Waits until the hub has noted down how a cluster stands to what it was given.
+    async fn is_noted(&self, cluster: &str, verdict: &str) -> ManagedClusterAddOn {
+        let what = format!("{cluster} is noted as {verdict}");
+        wait::until(&self.on(cluster), ADDON, &what, |addon| verdict_on(addon) == Some(verdict)).await
+    }
+
+    /// Has a cluster report that what it was given can not be applied, and waits until the hub has noted it down.
+    async fn fail(&self, cluster: &str) {
+        self.crowd.behave(cluster, Behaviour::Fails);
+        self.is_noted(cluster, "Failing").await;
+    }
+
+    /// Waits until what is remembered of the rollouts is like this.
+    async fn remembers(&self, what: &str, is_so: impl Fn(&AddOnRolloutStatus) -> bool) -> AddOnRolloutStatus {
+        let has = |rollout: &AddOnRollout| rollout.status.as_ref().is_some_and(&is_so);
+        wait::until(&self.rollouts(), ADDON, what, has).await.status.expect("it was waited for")
     }
 
     /// Lets time pass.
@@ -192,9 +294,90 @@ impl Field {
     async fn given(&self) -> BTreeMap<String, String> {
         let addons = Api::<ManagedClusterAddOn>::all(self.world.client());
         let addons = addons.list(&ListParams::default()).await.expect("add-ons can be listed");
-        let given = |addon: &ManagedClusterAddOn| addon.status.as_ref()?.config_references.first()?.name.clone();
-        addons.iter().map(|addon| (addon.namespace().unwrap_or_default(), given(addon).unwrap_or_default())).collect()
+        addons
+            .iter()
+            .map(|addon| (addon.namespace().unwrap_or_default(), given_to(addon).unwrap_or_default()))
+            .collect()
     }
+
+    /// The clusters that were given a configuration.
+    async fn clusters_on(&self, config: &str) -> Vec<String> {
+        let given = self.given().await;
+        given.into_iter().filter(|(_, given)| given == config).map(|(cluster, _)| cluster).collect()
+    }
+}
+
+async fn start(client: Client, clock: &ManualClock) -> Hub {
+    let options = Options { controllers: "addon".parse().expect("a controller"), ..options() };
+    Hub::start(client, &options, clock.clock()).await.expect("the hub starts")
+}
+
+/// The name of the first configuration that an add-on was given.
+fn given_to(addon: &ManagedClusterAddOn) -> Option<String> {
+    addon.status.as_ref()?.config_references.first()?.name.clone()
+}
+
+fn verdict_on(addon: &ManagedClusterAddOn) -> Option<&str> {
+    let conditions = &addon.status.as_ref()?.conditions;
+    conditions.iter().find(|condition| condition.type_ == PROVEN).map(|condition| condition.reason.as_str())
+}
+
+/// What is remembered of a placement.
+fn progress_of<'a>(status: &'a AddOnRolloutStatus, placement: &str) -> &'a RolloutProgress {
+    let found = status.placements.iter().find(|known| known.placement.name == placement);
+    &found.expect("the placement is listed").progress
+}
+
+/// The hash of a configuration that asks for a version.
+fn hash_of(version: &str) -> String {
+    spec_hash(&content(&json!({ "spec": { "desiredVersion": version } }))).to_string()
+}
+
+/// What a placement publishes of its one configuration: its name, and the hashes of what is desired, known to be good, and applied.
+/// Both shapes say the same.
+fn published(addon: &ClusterManagementAddOn, placement: &str) -> (String, [String; 3]) {
+    let status = addon.status.as_ref().expect("it has a status");
+    let flat = status.install_progression.iter().find(|progression| progression.placement.name == placement);
+    let flat = flat.expect("the placement is listed");
+    let nested = status.install_progressions.iter().find(|progression| progression.placement.name == placement);
+    let nested = nested.expect("the placement is listed in the other shape");
+    assert_eq!(flat.conditions, nested.conditions);
+    assert_eq!((flat.config_references.len(), nested.config_references.len()), (1, 1));
+    let reference = &flat.config_references[0];
+    let hashes = [
+        &reference.desired_config_spec_hash,
+        &reference.last_known_good_config_spec_hash,
+        &reference.last_applied_config_spec_hash,
+    ];
+    let hashes = hashes.map(ToString::to_string);
+    let InstallConfigReference { desired_config, last_known_good_config, last_applied_config, .. } =
+        &nested.config_references[0];
+    let hash = |config: &Option<ConfigSpecHash>| {
+        config.as_ref().map(|config| config.spec_hash.to_string()).unwrap_or_default()
+    };
+    assert_eq!([desired_config, last_known_good_config, last_applied_config].map(hash), hashes);
+    (reference.config.referent.name.clone(), hashes)
+}
+
+/// What the add-on on a cluster says of its one configuration: its name, and the hashes of what is desired and applied. Both shapes say
+/// the same.
+fn published_on(addon: &ManagedClusterAddOn) -> (String, [String; 2]) {
+    let status = addon.status.as_ref().expect("it has a status");
+    let [reference] = status.config_references.as_slice() else { panic!("not one configuration: {status:?}") };
+    let flat = [&reference.desired_config_spec_hash, &reference.last_applied_config_spec_hash];
+    let flat = flat.map(|hash| hash.as_ref().map(ToString::to_string).unwrap_or_default());
+    let nested = [&reference.desired_config, &reference.last_applied_config];
+    let nested = nested.map(|config| config.as_ref().map(|config| config.spec_hash.to_string()).unwrap_or_default());
+    assert_eq!(flat, nested);
+    (reference.name.clone().unwrap_or_default(), flat)
+}
+
+/// An add-on behind canaries, with a configuration for both placements.
+fn upgrade(config: &str) -> [Value; 2] {
+    [
+        placement("aws-placement", config, behind("canary-placement", "25%")),
+        placement("canary-placement", config, rolling("50%")),
+    ]
 }
 
 /// What a placement says of itself.

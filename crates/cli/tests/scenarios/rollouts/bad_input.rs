@@ -82,7 +82,7 @@ async fn a_configuration_that_is_missing(world: World) {
     let problem = "the config addonhubconfigs missing does not exist: create it, or refer to another";
     field.says("broken", &format!("True/Installing: 0/1 installing... {problem}")).await;
     field.says_on("b1", &format!("True/Installing: installing... {problem}")).await;
-    field.remembers(&format!("default/broken: {problem}")).await;
+    field.reports(&format!("default/broken: {problem}")).await;
     field.refuses(problem).await;
 
     field.hub_config("missing", "v1").await;
@@ -102,7 +102,7 @@ async fn a_configuration_that_is_deleted(world: World) {
     let configs = Api::<AddOnHubConfig>::all(field.world.client());
     configs.delete("passing", &DeleteParams::default()).await.expect("a configuration can be deleted");
     let problem = "the config addonhubconfigs passing does not exist: create it, or refer to another";
-    field.remembers(&format!("default/broken: {problem}")).await;
+    field.reports(&format!("default/broken: {problem}")).await;
     // Who has it keeps it, and who is new gets what is known to be good.
     field.clusters(&["b2"]).await;
     field.select("broken", &["b1", "b2"]).await;
@@ -147,7 +147,7 @@ async fn a_type_that_there_is_not_and_then_may_not_be_read(world: World) {
     let forbidden = "the hub may not read things.example.com, which the config things one is of: \
         grant it with a ClusterRole that is labelled drover.dev/hub-reads-configs=true";
     field.says_on("b1", &format!("True/Installing: installing... {forbidden}")).await;
-    field.remembers(&format!("default/broken: {forbidden}")).await;
+    field.reports(&format!("default/broken: {forbidden}")).await;
 
     // Kubernetes has a controller that collects the rules of labelled roles; there is none here, so this does it.
     let rules = json!([{ "apiGroups": ["example.com"], "resources": ["things"], "verbs": ["get", "list", "watch"] }]);
@@ -176,7 +176,7 @@ async fn a_placement_that_is_missing(world: World) {
     field.says("sound", ALL_INSTALLED).await;
     let problem =
         "there is no Placement default/late: create it, or remove it from the list; its clusters stay as they are";
-    field.remembers(&format!("default/late: {problem}")).await;
+    field.reports(&format!("default/late: {problem}")).await;
     field.refuses(problem).await;
     field.select("late", &["b1"]).await;
     field.says_on("b1", INSTALLED).await;
@@ -345,7 +345,7 @@ async fn annotations_that_make_no_sense(world: World) {
     let unknown = "drover.dev/pin names the set 0123456789abcdef, which is not known: \
         copy one from the AddOnRollout's status.sets, or remove the pin";
     field.refuses(unknown).await;
-    field.remembers(&format!("default/broken: {unknown}")).await;
+    field.reports(&format!("default/broken: {unknown}")).await;
     field.annotate("drover.dev/pin", None).await;
     field.accepts().await;
     assert_eq!(field.given().await["b1"], "last");

@@ -196,7 +196,7 @@ async fn a_version_that_there_is_not_changes_nothing(world: World) {
     let words = "False/Failed: could not upgrade to invalid version v3";
     field.has("c1", by_placement("v1", Some("v1"), "unknown", words)).await;
     let problem = "version v3 is none of those that there are: v1, v2";
-    field.remembers(&format!("default/canary-placement: {problem}")).await;
+    field.reports(&format!("default/canary-placement: {problem}")).await;
     list("v0").await;
     // What was wanted before is not a version either.
     let words = "False/Failed: could not install invalid version v0";
@@ -303,7 +303,7 @@ async fn templates_make_the_versions(world: World) {
     field.template("two-again", "v2").await;
     let problem = "the templates two and two-again are both version v2: give one of them another";
     field.says("global-placement", &format!("False/Succeed: 1/1 upgrade completed with no errors. {problem}")).await;
-    field.remembers(&format!("default/global-placement: {problem}")).await;
+    field.reports(&format!("default/global-placement: {problem}")).await;
     field.has("c1", by_default(Some("v1"), "v2", DONE)).await;
     let templates = Api::<AddOnTemplate>::all(field.world.client());
     change(&templates, "two-again", json!({ "spec": { "version": "v3" } })).await;
@@ -350,7 +350,7 @@ async fn a_template_that_comes_or_goes_moves_nobody_who_did_not_ask(world: World
         templates.delete(name, &DeleteParams::default()).await.expect("a template can be deleted");
     }
     let gone = "the config addontemplates one does not exist: create it, or refer to another";
-    field.remembers(&format!("default/asks: {gone}; default/refers: {gone}")).await;
+    field.reports(&format!("default/asks: {gone}; default/refers: {gone}")).await;
     for cluster in ["c1", "c2"] {
         assert_eq!(field.work_version(cluster).await.as_deref(), Some("v1"));
         let addon = field.on(cluster).get(ADDON).await.expect("the add-on is there");
@@ -392,7 +392,7 @@ async fn the_higher_place_decides_between_a_template_and_a_version(world: World)
     torn["configs"] = json!([config("addontemplates", "one")]);
     field.list(std::slice::from_ref(&torn)).await;
     let problem = "the template one is version v1, and version v2 is asked for in the same place: keep one of them";
-    field.remembers(&format!("default/global-placement: {problem}")).await;
+    field.reports(&format!("default/global-placement: {problem}")).await;
     on("two", "v2").await;
     torn["addonTemplate"]["installVersion"] = json!("v1");
     field.list(&[torn]).await;
@@ -453,7 +453,7 @@ async fn a_hub_configuration_asks_for_a_version_and_says_which_there_are(world: 
     field.list(&[both]).await;
     change(&configs, "hub-config", json!({ "spec": { "desiredVersion": "v3" } })).await;
     let problem = "version v3 is none of those that there are: v1, v2";
-    field.remembers(&format!("default/global-placement: {problem}")).await;
+    field.reports(&format!("default/global-placement: {problem}")).await;
     let same = configs.get("hub-config").await.expect("it is there").status;
     assert_eq!(same, config.status, "what there is does not depend on what is asked for");
     field.annotate(SUPPORTED_VERSIONS_ANNOTATION, Some("v1,v2,v3")).await;
