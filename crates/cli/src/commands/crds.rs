@@ -1,13 +1,15 @@
 //! `drover crds`: the CustomResourceDefinitions, and the policies that guard them, as YAML.
 
 use std::{
+    collections::BTreeSet,
     fs,
     io::{self, Write},
     path::PathBuf,
 };
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::Args;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 
 /// Print the CustomResourceDefinitions of Drover's API and its ValidatingAdmissionPolicies, as YAML.
 ///
@@ -17,6 +19,10 @@ pub(crate) struct Crds {
     /// Write the definitions alone into this folder, one file each, instead of printing everything.
     #[arg(long, value_name = "DIR")]
     output_dir: Option<PathBuf>,
+    /// Print the definitions of one API group alone. On a Kubernetes that has OCM's own definitions, and is to keep them, those
+    /// of drover.dev are what the hub lacks.
+    #[arg(long, value_name = "GROUP", conflicts_with = "output_dir")]
+    group: Option<String>,
 }
 
 /// The policies that guard what RBAC can not, each with its binding.
@@ -33,23 +39,33 @@ const POLICIES: [&str; 8] = [
 
 impl Crds {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        match self.output_dir {
-            None => print(),
-            Some(folder) => write_into(&folder),
+        match (self.output_dir, self.group) {
+            (Some(folder), _) => write_into(&folder),
+            (None, Some(group)) => print(&of_group(&group)?, &[]),
+            (None, None) => print(&drover_api::crds(), &POLICIES),
         }
     }
 }
 
-fn print() -> anyhow::Result<()> {
+fn print(crds: &[CustomResourceDefinition], policies: &[&str]) -> anyhow::Result<()> {
     let mut stdout = io::stdout().lock();
-    for crd in drover_api::crds() {
-        write!(stdout, "---\n{}", yaml(&crd)?)?;
+    for crd in crds {
+        write!(stdout, "---\n{}", yaml(crd)?)?;
     }
-    for policy in POLICIES {
+    for policy in policies {
         write!(stdout, "---\n{policy}")?;
     }
     stdout.flush()?;
     Ok(())
+}
+
+fn of_group(group: &str) -> anyhow::Result<Vec<CustomResourceDefinition>> {
+    let (of_group, others): (Vec<_>, Vec<_>) = drover_api::crds().into_iter().partition(|crd| crd.spec.group == group);
+    if of_group.is_empty() {
+        let groups: BTreeSet<_> = others.iter().map(|crd| crd.spec.group.as_str()).collect();
+        bail!("there is no group {group}: there are {}", groups.into_iter().collect::<Vec<_>>().join(", "));
+    }
+    Ok(of_group)
 }
 
 fn write_into(folder: &std::path::Path) -> anyhow::Result<()> {
