@@ -82,6 +82,16 @@ impl Choice {
         }
     }
 
+    /// What is wrong with what the add-on's author has written, whatever else there is.
+    #[must_use]
+    pub fn mistake(&self) -> Option<Hindrance> {
+        match self {
+            Self::ByPlacements(listed) if listed.is_empty() => Some(Hindrance::NoPlacements),
+            Self::ByLabels(Err(problem)) => Some(Hindrance::Selector(problem.clone())),
+            _ => None,
+        }
+    }
+
     /// Whether a cluster is chosen for its labels.
     #[must_use]
     pub fn takes(&self, cluster: &ManagedCluster) -> bool {
@@ -174,6 +184,9 @@ pub enum Hindrance {
          stays where it is"
     )]
     UnreadableDecision(PlacementRef),
+    /// There are no placements in the list.
+    #[error("type Placements lists no placement: add one, or use type Manual; until then the add-on stays where it is")]
+    NoPlacements,
     /// The selector makes no sense.
     #[error("the add-on stays where it is, because its selector makes no sense: {0}")]
     Selector(Problem),
@@ -250,13 +263,13 @@ struct Chosen {
 }
 
 fn chosen(addon: Option<&ClusterManagementAddOn>, choice: &Choice, facts: &impl Facts) -> Chosen {
+    if let Some(mistake) = choice.mistake() {
+        return Chosen { hindrances: vec![mistake], ..Chosen::default() };
+    }
     match (addon, choice) {
         (None, _) | (_, Choice::ByHand) => Chosen::default(),
         (Some(addon), Choice::ByPlacements(_)) => by_placements(addon, facts),
-        (_, Choice::ByLabels(Err(problem))) => {
-            Chosen { hindrances: vec![Hindrance::Selector(problem.clone())], ..Chosen::default() }
-        }
-        (_, Choice::ByLabels(Ok(_))) => {
+        (_, Choice::ByLabels(_)) => {
             let clusters = facts.clusters().filter(|cluster| choice.takes(cluster));
             let clusters = clusters.map(|cluster| (cluster.cluster_name(), Vec::new())).collect();
             Chosen { clusters, is_confirmed: true, hindrances: Vec::new() }

@@ -400,6 +400,13 @@ fn labels_choose_clusters_that_are_accepted() {
 }
 
 #[test]
+fn a_list_without_placements_moves_nobody() {
+    let mut fleet = Fleet::with(&json!({ "type": "Placements" })).installed(["d"]);
+    assert_eq!(fleet.plan(noon()).hindrances, [Hindrance::NoPlacements]);
+    assert_eq!(fleet.decide(noon()), outcome([], []));
+}
+
+#[test]
 fn a_selector_that_makes_no_sense_moves_nobody() {
     let requirement = LabelSelectorRequirement {
         key: "env".to_owned(),
