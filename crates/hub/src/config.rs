@@ -19,7 +19,7 @@ use std::{
 
 use drover_api::{
     addon::{AddOnConfig, ClusterManagementAddOn, ConfigGroupResource, ManagedClusterAddOn},
-    drover::AddOnRollout,
+    drover::{AddOnRollout, SetConfig},
     grammar::SpecHash,
 };
 use drover_engine::addon::catalog::Found;
@@ -208,6 +208,15 @@ impl Configs {
     fn is_live(&self, group_resource: &ConfigGroupResource, hash: &SpecHash) -> bool {
         let type_ = self.types.get(group_resource);
         type_.is_some_and(|type_| type_.state == State::NotYet || type_.contents.contains_key(hash))
+    }
+
+    /// Whether nobody has the content any more that a set is made of: it is not kept, and the configuration has another one. Of a type that
+    /// the hub does not read it can not be told.
+    pub(crate) fn is_lost(&self, SetConfig { group_resource, config }: &SetConfig) -> bool {
+        let Some(type_) = self.types.get(group_resource).filter(|type_| type_.state == State::Listed) else {
+            return false;
+        };
+        !self.kept.has(group_resource, &config.spec_hash) && !type_.contents.contains_key(&config.spec_hash)
     }
 
     /// Takes note of the configurations that an add-on refers to now.

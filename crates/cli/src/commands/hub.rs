@@ -1,7 +1,9 @@
 //! `drover hub`: the hub's controllers, on a Kubernetes.
 
 use std::{
-    env, fs,
+    env,
+    fmt::Debug,
+    fs,
     io::{IsTerminal, Write},
     net::SocketAddr,
     path::PathBuf,
@@ -10,15 +12,16 @@ use std::{
 
 use anyhow::{Context, bail};
 use clap::Args;
-use drover_api::cluster::Placement;
+use drover_api::{cluster::Placement, drover::AddOnRollout};
 use drover_hub::{Area, Controllers, Dialect, Hub, Options};
 use drover_runtime::{client, clock::Clock};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::{
-    Api, Client, Config,
+    Api, Client, Config, Resource,
     api::ListParams,
     config::{KubeConfigOptions, Kubeconfig},
 };
+use serde::de::DeserializeOwned;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::warn;
 use tracing_subscriber::EnvFilter;
@@ -95,6 +98,9 @@ impl HubCommand {
         let mut interrupt = signal(SignalKind::interrupt())?;
         let client = self.client().await?;
         check_api(&client).await?;
+        if self.controllers.runs(Area::AddOn) {
+            check_own_api(&client).await?;
+        }
         let options = Options {
             namespace: fs::read_to_string(POD_NAMESPACE)
                 .map_or_else(|_| NAMESPACE.to_owned(), |text| text.trim().to_owned()),
@@ -165,17 +171,32 @@ fn own_identity() -> String {
 
 /// Makes sure that the server has Drover's API and that this hub may use it, and says what to do if not.
 async fn check_api(client: &Client) -> anyhow::Result<()> {
-    match Api::<Placement>::all(client.clone()).list(&ListParams::default().limit(1)).await {
+    check_kind::<Placement>(
+        client,
+        "this Kubernetes lacks Drover's API: apply it with `drover crds | kubectl apply --server-side -f -`",
+    )
+    .await
+}
+
+/// Makes sure that the server has the kinds that are Drover's alone, where the others may be OCM's own.
+async fn check_own_api(client: &Client) -> anyhow::Result<()> {
+    let remedy = "this Kubernetes has OCM's API, and lacks what Drover keeps of rollouts: apply that with `drover crds --group drover.dev | \
+                  kubectl apply --server-side -f -`, or leave add-ons to somebody else with `--controllers=*,-addon`";
+    check_kind::<AddOnRollout>(client, remedy).await
+}
+
+async fn check_kind<K>(client: &Client, if_it_is_missing: &'static str) -> anyhow::Result<()>
+where
+    K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned,
+{
+    let kinds = K::plural(&());
+    match Api::<K>::all(client.clone()).list_metadata(&ListParams::default().limit(1)).await {
         Ok(_) => Ok(()),
         Err(kube::Error::Api(status)) => match status.code {
-            404 => {
-                bail!(
-                    "this Kubernetes lacks Drover's API: apply it with `drover crds | kubectl apply --server-side -f -`"
-                )
-            }
+            404 => bail!(if_it_is_missing),
             401 => bail!("this Kubernetes does not accept the credentials: check the kubeconfig, or make a new token"),
             403 => bail!("{}: apply deploy/hub, and run the hub as its service account", status.message),
-            _ => bail!("could not read placements: {}", status.message),
+            _ => bail!("could not read {kinds}: {}", status.message),
         },
         Err(error) => Err(error).context("could not reach the Kubernetes of the kubeconfig"),
     }

@@ -293,8 +293,10 @@ async fn the_command_says_what_is_missing(world: World) {
     };
     let told = complaint(world.kubeconfig());
     assert!(told.contains("there is no namespace open-cluster-management-hub"), "{told}");
-    let crd = "placements.cluster.open-cluster-management.io";
-    world.kubectl(["delete", "crd", crd]).await.success();
+    world.kubectl(["delete", "crd", "addonrollouts.drover.dev"]).await.success();
+    let told = complaint(world.kubeconfig());
+    assert!(told.contains("drover crds --group drover.dev | kubectl apply"), "{told}");
+    world.kubectl(["delete", "crd", "placements.cluster.open-cluster-management.io"]).await.success();
     let told = complaint(world.kubeconfig());
     assert!(told.contains("this Kubernetes lacks Drover's API"), "{told}");
     let told = complaint(Path::new("missing.kubeconfig"));

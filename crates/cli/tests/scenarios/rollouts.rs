@@ -8,6 +8,7 @@ mod groups;
 mod killed;
 mod lifecycle;
 mod observer;
+mod ocm;
 mod steering;
 mod versions;
 
@@ -23,7 +24,7 @@ use drover_api::{
     names::{PLACEMENT_LABEL, PROGRESSING, PROVEN},
 };
 use drover_engine::hash::{content, spec_hash};
-use drover_hub::{Hub, Options};
+use drover_hub::{Dialect, Hub, Options};
 use drover_runtime::clock::ManualClock;
 use drover_testkit::{
     World, objects,
@@ -55,15 +56,20 @@ struct Field {
     hub: Hub,
     clock: ManualClock,
     crowd: Crowd,
+    dialect: Dialect,
 }
 
 impl Field {
     async fn new(world: World) -> Self {
+        Self::speaking(world, Dialect::Drover).await
+    }
+
+    async fn speaking(world: World, dialect: Dialect) -> Self {
         let clock = hub_clock();
         let client = as_hub(&world).await;
-        let hub = start(client.clone(), &clock).await;
+        let hub = start(client.clone(), &clock, dialect).await;
         let crowd = Crowd::gather(world.client(), ADDON);
-        Self { world, client, hub, clock, crowd }
+        Self { world, client, hub, clock, crowd, dialect }
     }
 
     /// Clusters behind canaries, all of which run the first configuration.
@@ -103,7 +109,7 @@ impl Field {
     /// Ends the hub, and starts another one.
     async fn restart(self) -> Self {
         self.hub.stop().await;
-        Self { hub: start(self.client.clone(), &self.clock).await, ..self }
+        Self { hub: start(self.client.clone(), &self.clock, self.dialect).await, ..self }
     }
 
     fn addons(&self) -> Api<ClusterManagementAddOn> {
@@ -307,8 +313,8 @@ impl Field {
     }
 }
 
-async fn start(client: Client, clock: &ManualClock) -> Hub {
-    let options = Options { controllers: "addon".parse().expect("a controller"), ..options() };
+async fn start(client: Client, clock: &ManualClock, dialect: Dialect) -> Hub {
+    let options = Options { controllers: "addon".parse().expect("a controller"), dialect, ..options() };
     Hub::start(client, &options, clock.clock()).await.expect("the hub starts")
 }
 

@@ -90,6 +90,11 @@ pub enum Problem {
     /// The placement that clusters are chosen by is not there.
     #[error("there is no Placement {0}: create it, or remove it from the list; its clusters stay as they are")]
     NoPlacement(drover_api::reference::PlacementRef),
+    /// The add-on is installed by placements, and there are none in its list.
+    #[error(
+        "type Placements lists no placement: add one under placements, or use type Manual; all clusters stay as they are"
+    )]
+    NoPlacements,
 }
 
 fn list(versions: &[Version]) -> String {
@@ -104,6 +109,14 @@ pub struct ConfigName {
     pub group_resource: ConfigGroupResource,
     /// Its namespace and name.
     pub referent: ConfigReferent,
+}
+
+impl ConfigName {
+    /// The configuration that is a part of a set.
+    #[must_use]
+    pub fn of(SetConfig { group_resource, config }: &SetConfig) -> Self {
+        Self { group_resource: group_resource.clone(), referent: config.referent.clone() }
+    }
 }
 
 impl std::fmt::Display for ConfigName {

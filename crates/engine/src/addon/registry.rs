@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn a_set_keeps_the_time_when_it_was_first_wanted() {
         let former = [set(1).stored(at(5))];
-        let known = [(set(1).fingerprint(), Arc::new(set(1)))].into();
+        let known = [(set(1).fingerprint(), Arc::new(set(1)))].into_iter().collect();
         let kept = keep(&former, &known, &[set(1).fingerprint()].into(), at(9));
         assert_eq!(kept, former);
     }

@@ -36,12 +36,60 @@ use self::{
     strategy::{Strategy, Unreadable},
 };
 use super::{
+    configuration::ConfigName,
     deciding::{ahead_of, deciding},
     set::Set,
 };
 
-/// Sets, by name.
-pub type Sets = BTreeMap<SetFingerprint, Arc<Set>>;
+/// The sets that somebody goes by, by name.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Sets {
+    known: BTreeMap<SetFingerprint, Arc<Set>>,
+    /// Those that can not be given any more, each with a configuration whose content is gone.
+    lost: BTreeMap<SetFingerprint, ConfigName>,
+}
+
+impl Sets {
+    /// What a set consists of.
+    #[must_use]
+    pub fn get(&self, name: &SetFingerprint) -> Option<&Arc<Set>> {
+        self.known.get(name)
+    }
+
+    /// Adds a set that is known, and can be given.
+    pub fn insert(&mut self, name: SetFingerprint, set: Arc<Set>) {
+        self.lost.remove(&name);
+        self.known.insert(name, set);
+    }
+
+    /// Takes note that nobody has the content of a configuration any more that a set is made of.
+    pub fn lose(&mut self, name: SetFingerprint, config: ConfigName) {
+        self.lost.insert(name, config);
+    }
+
+    /// Whether a set is known, and nothing of it is gone.
+    #[must_use]
+    pub fn can_be_given(&self, name: &SetFingerprint) -> bool {
+        self.known.contains_key(name) && !self.lost.contains_key(name)
+    }
+
+    /// The configuration whose content is gone, if a set can not be given for that.
+    #[must_use]
+    pub fn lost(&self, name: &SetFingerprint) -> Option<&ConfigName> {
+        self.lost.get(name)
+    }
+
+    /// All that are known.
+    pub fn iter(&self) -> impl Iterator<Item = (&SetFingerprint, &Arc<Set>)> {
+        self.known.iter()
+    }
+}
+
+impl FromIterator<(SetFingerprint, Arc<Set>)> for Sets {
+    fn from_iter<I: IntoIterator<Item = (SetFingerprint, Arc<Set>)>>(sets: I) -> Self {
+        Self { known: sets.into_iter().collect(), lost: BTreeMap::new() }
+    }
+}
 
 /// One way in which clusters get an add-on.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,7 +5,7 @@
 use drover_api::{
     addon::{ConfigGroupResource, ConfigReference, ConfigReferent, ConfigSpecHash, ManagedClusterAddOnStatus},
     drover::SetConfig,
-    grammar::{SpecHash, Version},
+    grammar::{SetFingerprint, SpecHash, Version},
     names::CONFIGURED,
 };
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Condition, jiff::Timestamp};
@@ -44,6 +44,8 @@ pub struct Facts<'a> {
 pub enum Turn<'a> {
     /// It was given nothing yet. Who was given something, and waits for the next, still has what it was given.
     Waits(Wait<'a>),
+    /// It was given a set that nobody knows any more. It keeps what it has until it is given another.
+    Forgotten(&'a SetFingerprint),
     /// It was given something.
     Come(Holding<'a>),
 }
@@ -87,7 +89,7 @@ pub fn status(facts: &Facts<'_>, now: Timestamp) -> ManagedClusterAddOnStatus {
 impl<'a> Facts<'a> {
     fn holding(&self) -> Option<&Holding<'a>> {
         match &self.turn {
-            Turn::Waits(_) => None,
+            Turn::Waits(_) | Turn::Forgotten(_) => None,
             Turn::Come(holding) => Some(holding),
         }
     }
@@ -101,6 +103,7 @@ fn sentence(facts: &Facts<'_>, stage: Option<Stage>, to: Move) -> Sentence {
         (_, Some(version), _) => State::Invalid(to, version),
         _ if facts.hindrance.is_some() => State::Hindered(to, facts.hindrance.unwrap_or_default()),
         (_, _, Turn::Waits(wait)) => State::Waits(wait),
+        (_, _, Turn::Forgotten(set)) => State::Forgotten(to, set),
         (_, _, Turn::Come(_)) => match (stage, obstacle) {
             (Some(Stage::Failed(failure)), Some(obstacle)) => State::Failed(to, failure, obstacle),
             (Some(Stage::Moving), Some(obstacle)) => State::Moving(to, obstacle),
@@ -224,6 +227,7 @@ fn configured(conditions: Vec<Condition>, facts: &Facts<'_>, now: Timestamp) -> 
     let (holds, reason, message) = match facts.turn {
         Turn::Come(_) => (true, "ConfigurationsConfigured", "Configurations configured"),
         Turn::Waits(_) => (false, "ConfigurationsNotConfigured", "Configurations updated and not configured yet"),
+        Turn::Forgotten(_) => return conditions,
     };
     let says = Says { type_: CONFIGURED, holds: holds.into(), reason, message, generation: None };
     condition::with(conditions, says, now)

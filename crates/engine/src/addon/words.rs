@@ -4,7 +4,11 @@
 
 use std::fmt::Write as _;
 
-use drover_api::{addon::ConfigGroupResource, grammar::Version, names::PROGRESSING};
+use drover_api::{
+    addon::ConfigGroupResource,
+    grammar::{SetFingerprint, Version},
+    names::PROGRESSING,
+};
 use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::{Condition, Time},
     jiff::Timestamp,
@@ -212,6 +216,8 @@ pub(super) enum State<'a> {
     Hindered(Move, &'a str),
     /// It was given nothing yet.
     Waits(Wait<'a>),
+    /// It was given a set that nobody knows any more.
+    Forgotten(Move, &'a SetFingerprint),
     /// It moves to what it was given.
     Moving(Move, &'a Obstacle),
     /// It is there.
@@ -245,6 +251,13 @@ pub(super) fn of_addon(state: State<'_>, vocabulary: Vocabulary, version: Option
         }
         State::Hindered(to, why) => Sentence::new(to.failed().says(vocabulary), why.to_owned()),
         State::Waits(wait) => waiting(wait, vocabulary),
+        State::Forgotten(to, set) => {
+            let begin = if vocabulary == Vocabulary::Ocm { "progressing..." } else { to.participle() };
+            let message = format!(
+                "{begin} the set {set} that it was given is not known any more: its works stay as they are until it is given another"
+            );
+            Sentence::new(to.going_on().says(vocabulary), message)
+        }
         State::Moving(_, obstacle) if vocabulary == Vocabulary::Ocm => rung(obstacle),
         State::Moving(to, _) => {
             let (holds, reason) = to.going_on().says(vocabulary);

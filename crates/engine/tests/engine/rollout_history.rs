@@ -119,6 +119,8 @@ enum Event {
     Skip(usize, bool),
     Retry(Option<usize>),
     Pin(usize, Option<char>),
+    /// The contents of a set are lost, or there again.
+    Lose(char, bool),
     Pass(i64),
     Wake,
     JumpBack(i64),
@@ -213,6 +215,8 @@ impl History {
                 let wish = entry(world, number);
                 world.wishes[wish].pin = letter.map(fingerprint);
             }
+            Event::Lose(letter, true) => drop(world.lost.insert(fingerprint(letter))),
+            Event::Lose(letter, false) => drop(world.lost.remove(&fingerprint(letter))),
             Event::PlacementGone(number, is_gone) => {
                 let wish = entry(world, number);
                 world.wishes[wish].is_there = !is_gone;
@@ -374,6 +378,7 @@ fn canary_events() -> impl Strategy<Value = Event> {
         4 => cluster().prop_map(Event::Decide),
         2 => select(vec![1, 60, 700]).prop_map(Event::Pass),
         1 => Just(Event::Wake),
+        1 => (select(LETTERS[..3].to_vec()), any::<bool>()).prop_map(|(letter, lost)| Event::Lose(letter, lost)),
         1 => Just(Event::Restart),
         3 => events(),
     ]
@@ -389,6 +394,7 @@ fn events() -> impl Strategy<Value = Event> {
         2 => (entry(), letter()).prop_map(|(entry, letter)| Event::WantHere(entry, letter)),
         1 => entry().prop_map(Event::Break),
         1 => entry().prop_map(Event::Mend),
+        1 => (letter(), any::<bool>()).prop_map(|(letter, lost)| Event::Lose(letter, lost)),
     ];
     let membership = prop_oneof![
         2 => (cluster(), any::<u8>()).prop_map(|(cluster, bits)| Event::Match(cluster, bits)),

@@ -45,6 +45,7 @@ holds_for_the_engine! {
     what_is_given_behind_a_gate_is_stored_as_good in canary_histories();
     every_give_is_one_whole_set_that_was_wanted in histories();
     nobody_is_given_what_they_have in histories();
+    nobody_is_given_what_is_lost in canary_histories();
     a_hold_moves_nobody_but_newcomers in histories();
     nothing_is_begun_beyond_the_failure_budget in histories();
     each_cluster_is_decided_by_one_entry in histories();
@@ -117,6 +118,17 @@ pub(crate) fn nobody_is_given_what_they_have(planner: &dyn Planner, history: &Hi
     history.play(planner, |world, plan, _| {
         for give in &plan.gives {
             prop_assert_ne!(given(&world.known[&give.cluster]), Some(&give.set), "{}", give.cluster);
+        }
+        Ok(())
+    })?;
+    Ok(())
+}
+
+pub(crate) fn nobody_is_given_what_is_lost(planner: &dyn Planner, history: &History) -> Checked {
+    history.play(planner, |world, plan, _| {
+        let lost = world.all_lost();
+        for give in &plan.gives {
+            prop_assert!(!lost.contains(&give.set), "{} is given {}", give.cluster, letter(&give.set));
         }
         Ok(())
     })?;
@@ -484,6 +496,7 @@ fn is_right_to_hold(world: &World, plan: &Plan, entry: usize, hold: &Hold) -> Ch
         Hold::Paused(_) => world.wishes[entry].pause.is_some(),
         Hold::Halted { .. } => world.decided(entry).any(|(_, member)| !member.is_online),
         Hold::CanaryUnhealthy(name) => !world.known[name].is_online,
+        Hold::Lost(_) => plan.courses[entry].goal.as_ref().is_some_and(|goal| world.all_lost().contains(goal)),
         Hold::Gate(Shut::NoPlacement(_)) => canary.is_none_or(|canary| !world.wishes[canary].is_there),
         Hold::Gate(Shut::Cycle(_)) => world.waits_for_itself(entry),
         Hold::Gate(Shut::NoCanaries(_) | Shut::AllSkipped(_)) => canary.is_some_and(|canary| {
@@ -502,7 +515,8 @@ fn is_right_to_hold(world: &World, plan: &Plan, entry: usize, hold: &Hold) -> Ch
     if let Some(good) =
         plan.courses[entry].progress.last_known_good.as_ref().filter(|good| world.is_trusted(entry, good))
     {
-        let is_halt = matches!(hold, Hold::Halted { .. } | Hold::CanaryUnhealthy(_));
+        let is_halt = matches!(hold, Hold::Halted { .. } | Hold::CanaryUnhealthy(_) | Hold::Lost(_));
+        let is_halt = is_halt || world.all_lost().contains(good);
         let newcomers = || world.decided(entry).filter(|(_, member)| is_ready(member));
         for (name, member) in newcomers().filter(|_| !is_halt) {
             prop_assert!(given(member).is_some(), "{} gets nothing, though {} is good", name, letter(good));

@@ -53,13 +53,17 @@ pub(crate) struct Question {
     pub(crate) wishes: Vec<Wish>,
     pub(crate) retried: Option<Timestamp>,
     pub(crate) now: Timestamp,
+    /// The sets whose contents are kept nowhere.
+    pub(crate) lost: BTreeSet<SetFingerprint>,
     /// The clusters in the order in which it was told of them.
     pub(crate) heard: Vec<ClusterName>,
 }
 
 impl Question {
     pub(crate) fn ask(&self, rollout: &mut Rollout) -> Plan {
-        rollout.plan(&self.wishes, &SETS, self.retried, self.now)
+        let mut sets = SETS.clone();
+        self.lost.iter().for_each(|set| sets.lose(set.clone(), some_config()));
+        rollout.plan(&self.wishes, &sets, self.retried, self.now)
     }
 }
 
@@ -108,7 +112,7 @@ fn letter_of(set: &Set) -> char {
 }
 
 pub(crate) fn is_known(set: &SetFingerprint) -> bool {
-    SETS.contains_key(set)
+    SETS.get(set).is_some()
 }
 
 /// What an add-on is to run: what it was given, with what a user has asked for instead.
@@ -131,8 +135,12 @@ pub(crate) fn own_extras() -> Overrides {
 }
 
 pub(crate) fn missing_config() -> Problem {
+    Problem::Missing(some_config())
+}
+
+fn some_config() -> ConfigName {
     let referent = ConfigReferent { namespace: None, name: "config".to_owned() };
-    Problem::Missing(ConfigName { group_resource: type_("settings"), referent })
+    ConfigName { group_resource: type_("settings"), referent }
 }
 
 // ---- Placements
@@ -224,6 +232,8 @@ pub(crate) struct World<'p> {
     /// What the hub has heard of the clusters.
     pub(crate) known: BTreeMap<ClusterName, Member>,
     pub(crate) retried: Option<Timestamp>,
+    /// The sets whose contents are not kept.
+    pub(crate) lost: BTreeSet<SetFingerprint>,
     pub(crate) now: Timestamp,
     rollout: Rollout,
     heard: Vec<ClusterName>,
@@ -252,7 +262,8 @@ impl<'p> World<'p> {
         let wishes = entries.iter().map(wish).collect();
         let rollout = Rollout::new(planner.entries(&entries));
         let (clusters, known, heard) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
-        Self { planner, entries, wishes, clusters, known, retried: None, now: noon(), rollout, heard }
+        let lost = BTreeSet::new();
+        Self { planner, entries, wishes, clusters, known, retried: None, lost, now: noon(), rollout, heard }
     }
 
     // ---- What the hub hears
@@ -295,8 +306,15 @@ impl<'p> World<'p> {
     // ---- What the hub does
 
     pub(crate) fn question(&self) -> Question {
-        let (wishes, heard) = (self.wishes.clone(), self.heard.clone());
-        Question { wishes, retried: self.retried, now: self.now, heard }
+        let (wishes, heard, lost) = (self.wishes.clone(), self.heard.clone(), self.all_lost());
+        Question { wishes, retried: self.retried, lost, now: self.now, heard }
+    }
+
+    /// The sets that can not be given: what somebody is configured to has its contents from there.
+    pub(crate) fn all_lost(&self) -> BTreeSet<SetFingerprint> {
+        let configured = self.wishes.iter().filter_map(|wish| wish.configured.as_ref()?.as_ref().ok());
+        let configured: BTreeSet<_> = configured.map(|goal| goal.fingerprint.clone()).collect();
+        self.lost.difference(&configured).cloned().collect()
     }
 
     pub(crate) fn plan(&mut self) -> Plan {

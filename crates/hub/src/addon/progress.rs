@@ -43,11 +43,22 @@ struct Part {
     invalid_version: Option<Version>,
 }
 
+/// What a cluster has.
+#[derive(Clone, Copy)]
+enum Held<'a> {
+    /// It was given nothing yet.
+    Nothing,
+    /// It was given a set that nobody remembers: of a hub that this one does not know, or of a rollout that was deleted.
+    Forgotten(&'a Given),
+    /// It was given a set.
+    Set(&'a Given, &'a Set),
+}
+
 /// Gives an add-on a set, and tells of it in the same write.
 pub(crate) fn given(subject: &Subject, given: &Given, set: &Set) -> Option<Write<Fleet>> {
     let own = subject.shelf.own(subject.on_cluster);
     let part = Part { failure: None, wait: None, invalid_version: None };
-    subject.write(subject.status(Some((given, set)), own.as_ref(), &part)?)
+    subject.write(subject.status(Held::Set(given, set), own.as_ref(), &part)?)
 }
 
 /// Tells how far an add-on is.
@@ -55,11 +66,17 @@ pub(crate) fn told(subject: &Subject, record: &AddOnRollout, pages: &Pages) -> O
     let own = subject.shelf.own(subject.on_cluster);
     let conditions = subject.on_cluster.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
     let part = part(subject.on_cluster, pages);
-    let Some(given) = Given::read(conditions) else { return subject.write(subject.status(None, own.as_ref(), &part)?) };
-    // A set that nobody remembers is of a hub that this one does not know. Its works stay as they are until the next set.
-    let sets = record.status.iter().flat_map(|status| &status.sets);
-    let set = sets.into_iter().find(|set| set.fingerprint == given.set).map(Set::read)?;
-    subject.write(subject.status(Some((&given, &set)), own.as_ref(), &part)?)
+    let given = Given::read(conditions);
+    let mut sets = record.status.iter().flat_map(|status| &status.sets);
+    let set = given.as_ref().and_then(|given| sets.find(|set| set.fingerprint == given.set)).map(Set::read);
+    let held = match (&given, &set) {
+        (None, _) => Held::Nothing,
+        // What rollouts remember is not written down yet.
+        (Some(_), None) if record.status.is_none() => return None,
+        (Some(given), None) => Held::Forgotten(given),
+        (Some(given), Some(set)) => Held::Set(given, set),
+    };
+    subject.write(subject.status(held, own.as_ref(), &part)?)
 }
 
 fn part(on_cluster: &ManagedClusterAddOn, pages: &Pages) -> Part {
@@ -87,12 +104,7 @@ fn invalid_version(problem: &Problem) -> Option<Version> {
 
 impl Subject<'_> {
     /// The status of the add-on; nothing if there is nothing to say of it yet.
-    fn status(
-        &self,
-        given: Option<(&Given, &Set)>,
-        own: Option<&Own>,
-        part: &Part,
-    ) -> Option<ManagedClusterAddOnStatus> {
+    fn status(&self, held: Held<'_>, own: Option<&Own>, part: &Part) -> Option<ManagedClusterAddOnStatus> {
         let own_problem = own.and_then(|own| own.overrides.as_ref().err());
         let own_version = own_problem.and_then(invalid_version);
         let invalid_version = own_version.or_else(|| part.invalid_version.clone());
@@ -107,15 +119,21 @@ impl Subject<'_> {
             hindrance: hindrance.as_deref(),
             supported_versions: self.shelf.supported(),
         };
-        let Some((given, set)) = given else {
-            let wait = part.wait.as_ref().map(ToString::to_string);
-            let turn = match (&part.wait, &wait) {
-                (Some(Hold::Gate(_)), Some(text)) => Turn::Waits(Wait::ForCanary(text)),
-                (_, Some(text)) => Turn::Waits(Wait::For(text)),
-                _ if !unsupported.is_empty() || hindrance.is_some() => Turn::Waits(Wait::For("its turn")),
-                _ => return None,
-            };
-            return Some(status(&facts(turn, self.shelf.vocabulary(None)), self.now));
+        let (given, set) = match held {
+            Held::Set(given, set) => (given, set),
+            Held::Forgotten(given) => {
+                return Some(status(&facts(Turn::Forgotten(&given.set), self.shelf.vocabulary(None)), self.now));
+            }
+            Held::Nothing => {
+                let wait = part.wait.as_ref().map(ToString::to_string);
+                let turn = match (&part.wait, &wait) {
+                    (Some(Hold::Gate(_)), Some(text)) => Turn::Waits(Wait::ForCanary(text)),
+                    (_, Some(text)) => Turn::Waits(Wait::For(text)),
+                    _ if !unsupported.is_empty() || hindrance.is_some() => Turn::Waits(Wait::For("its turn")),
+                    _ => return None,
+                };
+                return Some(status(&facts(turn, self.shelf.vocabulary(None)), self.now));
+            }
         };
         let effective = self.effective(set, own);
         let works = self.fleet.addons.works_of(self.on_cluster);

@@ -89,9 +89,10 @@ impl Kept {
             }
             None => self.queue.forget(&change.key),
         }
-        // If somebody needs it, it has to be made again while that can be done.
-        let lost = change.old.as_deref().filter(|_| change.new.is_none()).map(content_of);
-        for rollout in lost.into_iter().flat_map(|content| at(&self.needed_by, content)) {
+        // If somebody needs what is gone, it has to be made again while that can be done; what is back can be given again.
+        let (old, new) = (change.old.as_deref(), change.new.as_deref());
+        let come_or_gone = old.xor(new).map(content_of);
+        for rollout in come_or_gone.into_iter().flat_map(|content| at(&self.needed_by, content)) {
             self.rollout_queue.mark(rollout.clone());
         }
     }
@@ -111,6 +112,11 @@ impl Kept {
                 self.queue.mark(revision.clone());
             }
         }
+    }
+
+    /// Whether a content is kept, as far as that can be told.
+    pub(super) fn has(&self, group_resource: &ConfigGroupResource, hash: &SpecHash) -> bool {
+        at(&self.of_content, (group_resource, hash)).next().is_some() || self.revisions.unknown().next().is_some()
     }
 
     /// Whether a rollout needs a content, as far as that can be told.

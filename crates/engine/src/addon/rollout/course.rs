@@ -14,7 +14,7 @@ use super::{
     gate::{Canaries, Shut, has_run, has_tried, unhealthy_since},
     standing::{Goal, Measure, after},
 };
-use crate::addon::configuration::Problem;
+use crate::addon::configuration::{ConfigName, Problem};
 
 /// How many sets a placement remembers that it can return to without asking canaries.
 const TRUSTED: usize = 10;
@@ -56,6 +56,8 @@ pub enum Hold {
         /// How many may.
         tolerated: usize,
     },
+    /// What is rolling out is made of the content of a configuration that nobody has any more.
+    Lost(ConfigName),
 }
 
 impl fmt::Display for Hold {
@@ -71,6 +73,10 @@ impl fmt::Display for Hold {
             Self::Halted { failed, tolerated } => write!(
                 f,
                 "{failed} failed where {tolerated} may: nothing new is begun until one of them succeeds, something else is wanted, or drover.dev/retry is set"
+            ),
+            Self::Lost(config) => write!(
+                f,
+                "the content of the config {config} that this set is made of is not kept any more: nothing new is begun until something else is wanted, or the config has that content again"
             ),
         }
     }
@@ -344,7 +350,7 @@ impl Rollout {
     /// What came through before is over when nobody is on the way to it, and nobody can be begun.
     fn end_former(&mut self, entry: usize, setting: &mut Setting, facts: &Facts) {
         let Some(known_good) = setting.progress.last_known_good.clone() else { return };
-        if !rolls_out(&setting.progress, &known_good) || !self.is_over(entry, &setting.progress) {
+        if !rolls_out(&setting.progress, &known_good) || !self.is_over(entry, &setting.progress, facts.sets) {
             return;
         }
         self.end(entry, &known_good, setting, facts);
@@ -360,7 +366,7 @@ impl Rollout {
             if is_complete {
                 setting.progress.last_applied = Some(known_good.clone());
             } else {
-                self.distrust_if_halted(entry, known_good, &mut setting.progress);
+                self.distrust_if_halted(entry, known_good, &mut setting.progress, facts.sets);
             }
             setting.progress.finished = Some(Time(facts.now));
         }
@@ -368,15 +374,15 @@ impl Rollout {
     }
 
     /// A set that had to be stopped was good with canaries and with nobody else: it is not returned to without asking them again.
-    fn distrust_if_halted(&self, entry: usize, set: &SetFingerprint, progress: &mut RolloutProgress) {
-        if self.is_halted(entry, progress) {
+    fn distrust_if_halted(&self, entry: usize, set: &SetFingerprint, progress: &mut RolloutProgress, sets: &Sets) {
+        if self.is_halted(entry, progress, sets) {
             progress.trusted.retain(|trusted| trusted != set);
         }
     }
 
-    fn is_over(&self, entry: usize, progress: &RolloutProgress) -> bool {
+    fn is_over(&self, entry: usize, progress: &RolloutProgress, sets: &Sets) -> bool {
         let lane = &self.lanes[entry];
-        let may_begin = lane.has_line() && !self.is_halted(entry, progress);
+        let may_begin = lane.has_line() && !self.is_halted(entry, progress, sets);
         !may_begin && lane.decided().moving == 0
     }
 
@@ -387,7 +393,7 @@ impl Rollout {
         let rolling = rolling.filter(|set| progress.last_applied.as_ref() != Some(set));
         if let Some(set) = rolling {
             setting.ended.push(self.record(entry, &set, RolloutOutcome::Abandoned, progress, facts.now));
-            self.distrust_if_halted(entry, &set, progress);
+            self.distrust_if_halted(entry, &set, progress, facts.sets);
         }
     }
 
@@ -416,7 +422,7 @@ impl Rollout {
         canaries.are_well(|name| self.members.get(name), facts.now)?;
         match &setting.progress.last_known_good {
             Some(former) if rolls_out(&setting.progress, former) => {
-                self.is_stuck(entry, former, &setting.progress, facts.now)
+                self.is_stuck(entry, former, &setting.progress, facts)
             }
             _ => Ok(()),
         }
@@ -428,13 +434,13 @@ impl Rollout {
         entry: usize,
         former: &SetFingerprint,
         progress: &RolloutProgress,
-        now: Timestamp,
+        facts: &Facts,
     ) -> Result<(), Shut> {
         let lane = &self.lanes[entry];
         let given = |name: &ClusterName| Some(self.members.get(name)?.addon.as_ref()?.given.as_ref()?.since);
         let last = lane.moving().filter_map(given).max();
-        let may_begin = lane.has_line() && !self.is_halted(entry, progress) && lane.slots() > 0;
-        let until = last.map(|last| after(last, STUCK_AFTER)).filter(|until| *until > now);
+        let may_begin = lane.has_line() && !self.is_halted(entry, progress, facts.sets) && lane.slots() > 0;
+        let until = last.map(|last| after(last, STUCK_AFTER)).filter(|until| *until > facts.now);
         if may_begin || until.is_some() || lane.decided().soaking > 0 {
             return Err(Shut::Finishing { set: former.clone(), until });
         }
@@ -511,7 +517,7 @@ impl Rollout {
             Some(Err(problem)) => Some(problem.clone()),
             _ => None,
         };
-        let halted = self.halted(entry, &progress);
+        let halted = self.halted(entry, &progress, facts.sets);
         if halted.is_some() || !is_given_up(&progress) {
             progress.halt = halt(&progress, goal.as_ref(), halted.as_ref(), facts.now);
         }
@@ -545,16 +551,24 @@ impl Rollout {
     }
 
     /// Why nothing new is begun of what rolls out.
-    fn halted(&self, entry: usize, progress: &RolloutProgress) -> Option<Hold> {
-        let unhealthy = self.unhealthy_canary(entry, progress).map(Hold::CanaryUnhealthy);
-        unhealthy.or_else(|| {
+    fn halted(&self, entry: usize, progress: &RolloutProgress, sets: &Sets) -> Option<Hold> {
+        let unhealthy = || self.unhealthy_canary(entry, progress).map(Hold::CanaryUnhealthy);
+        let overdrawn = || {
             let overdrawn = self.lanes[entry].overdrawn()?;
             Some(Hold::Halted { failed: overdrawn.failed, tolerated: overdrawn.tolerated })
-        })
+        };
+        self.lost(entry, sets).or_else(unhealthy).or_else(overdrawn)
     }
 
-    fn is_halted(&self, entry: usize, progress: &RolloutProgress) -> bool {
-        is_given_up(progress) || self.halted(entry, progress).is_some()
+    /// That what is rolling out can not be given any more, as long as somebody waits for it.
+    fn lost(&self, entry: usize, sets: &Sets) -> Option<Hold> {
+        let lane = &self.lanes[entry];
+        let goal = lane.measure.goal.as_ref().filter(|_| lane.has_line())?;
+        sets.lost(&goal.fingerprint).cloned().map(Hold::Lost)
+    }
+
+    fn is_halted(&self, entry: usize, progress: &RolloutProgress, sets: &Sets) -> bool {
+        is_given_up(progress) || self.halted(entry, progress, sets).is_some()
     }
 
     /// A canary that was well with what its placement lets through, and is no longer since then.
@@ -585,7 +599,7 @@ impl Rollout {
             |set: &SetFingerprint, cluster: &ClusterName| Give { cluster: cluster.clone(), set: set.clone(), entry };
         match (&course.hold, &course.goal) {
             (None, Some(goal)) => lane.strays().chain(lane.next()).map(|cluster| give(goal, cluster)).collect(),
-            _ => match for_newcomers(&course.progress).filter(|set| sets.contains_key(*set)) {
+            _ => match for_newcomers(&course.progress).filter(|set| sets.can_be_given(set)) {
                 Some(known_good) => lane.newcomers().map(|cluster| give(known_good, cluster)).collect(),
                 None => Vec::new(),
             },
@@ -684,7 +698,7 @@ fn state(hold: Option<&Hold>, is_complete: bool, has_problem: bool) -> RolloutSt
         _ if is_complete && !has_problem => RolloutState::Complete,
         Some(Hold::Paused(_)) => RolloutState::Paused,
         Some(Hold::Gate(_)) => RolloutState::WaitingForCanary,
-        Some(Hold::Halted { .. } | Hold::CanaryUnhealthy(_)) => RolloutState::Halted,
+        Some(Hold::Halted { .. } | Hold::CanaryUnhealthy(_) | Hold::Lost(_)) => RolloutState::Halted,
         None => RolloutState::RollingOut,
     }
 }

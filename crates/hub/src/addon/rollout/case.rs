@@ -11,7 +11,8 @@ use drover_api::{
 };
 use drover_engine::{
     addon::{
-        configuration::Problem,
+        configuration::{ConfigName, Problem},
+        install::{Choice, Hindrance},
         mark::{Given, Proof},
         registry,
         rollout::{
@@ -218,9 +219,17 @@ impl Case<'_> {
         self.fleet.placements.has(&placement_key(placement))
     }
 
+    /// What is wrong with how clusters are chosen.
+    pub(super) fn mistake(&self) -> Option<Hindrance> {
+        self.fleet.addons.choice(self.key).and_then(Choice::mistake)
+    }
+
     fn configured(&self, source: &Source, shelf: &Shelf) -> Option<Result<Goal, Problem>> {
         let placement = match source {
             Source::Canaries(_) => return None,
+            Source::Nobody if self.mistake() == Some(Hindrance::NoPlacements) => {
+                return Some(Err(Problem::NoPlacements));
+            }
             Source::Nobody => None,
             Source::Listed(placement) if !self.is_there(placement) => {
                 return Some(Err(Problem::NoPlacement(placement.clone())));
@@ -237,6 +246,11 @@ impl Case<'_> {
     /// All sets that are wished for or remembered.
     fn sets(&self, wishes: &[Wish]) -> Sets {
         let mut sets = registry::stored(self.stored());
+        for set in self.stored().into_iter().flat_map(|status| &status.sets) {
+            if let Some(lost) = set.configs.iter().find(|config| self.fleet.configs.is_lost(config)) {
+                sets.lose(set.fingerprint.clone(), ConfigName::of(lost));
+            }
+        }
         for goal in goals(wishes) {
             sets.insert(goal.fingerprint.clone(), Arc::clone(&goal.set));
         }

@@ -152,7 +152,8 @@ impl Summary<'_> {
     fn complaints(&self) -> Vec<String> {
         let steering = Steering::read(self.case.addon.annotations());
         let problems = self.courses().filter_map(|(_, course)| course.problem.as_ref()).map(ToString::to_string);
-        let all: BTreeSet<_> = steering.complaints.into_iter().chain(problems).collect();
+        let choice = self.case.mistake().map(|mistake| mistake.to_string());
+        let all: BTreeSet<_> = steering.complaints.into_iter().chain(problems).chain(choice).collect();
         all.into_iter().collect()
     }
 
