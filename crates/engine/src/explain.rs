@@ -61,18 +61,26 @@ impl Reason {
         match standing {
             Standing::Absent => Self::NotInstalled,
             Standing::Skipped => Self::Skipped,
-            Standing::Paused => Self::Paused,
+            Standing::Paused { .. } => Self::Paused,
             Standing::Offline => Self::Offline,
-            Standing::Waiting(_) | Standing::Stray | Standing::Ahead { .. } => {
+            Standing::Ahead { is_there: true } => wait_of(courses.get(entry)).map_or(Self::Done, Self::Held),
+            Standing::Ahead { is_there: false } => Self::Moving { until: None },
+            Standing::Waiting(_) | Standing::Stray => {
                 courses.get(entry).and_then(|course| course.hold.clone()).map_or(Self::Window, Self::Held)
             }
             Standing::Moving { until } => Self::Moving { until: *until },
             Standing::Soaking { until } => Self::Soaking { until: *until },
             Standing::Failed(failure) => Self::Failed(*failure),
-            Standing::OwnWay => Self::OwnWay,
-            Standing::Done => Self::Done,
+            Standing::OwnWay | Standing::AtOdds => Self::OwnWay,
+            Standing::Done => wait_of(courses.get(entry)).map_or(Self::Done, Self::Held),
         }
     }
+}
+
+/// What a cluster waits for that runs what its placement moves it to, where something else is wanted in the end.
+fn wait_of(course: Option<&Course>) -> Option<Hold> {
+    let course = course.filter(|course| course.goal != course.progress.wanted)?;
+    course.hold.clone().or_else(|| course.shut.clone().map(Hold::Gate))
 }
 
 impl fmt::Display for Reason {

@@ -151,6 +151,9 @@ pub struct RolloutProgress {
     /// The last set that ran on all clusters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_applied: Option<SetFingerprint>,
+    /// Whether something else was wanted since a set first ran on all clusters: from then on a change is an upgrade, and no install.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_upgrade: bool,
     /// Sets that can be returned to without asking the canaries again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trusted: Vec<SetFingerprint>,

@@ -62,10 +62,19 @@ pub enum Verdict {
     Failing,
     /// It ran it, and then turned unhealthy.
     Unhealthy,
+    /// It ran it, and then something was done to its works that it has not reported on yet. It does not begin anew, and does not prove
+    /// anything either.
+    Unsettled,
 }
 
 impl Verdict {
-    const ALL: [Self; 4] = [Self::Moving, Self::Proven, Self::Failing, Self::Unhealthy];
+    const ALL: [Self; 5] = [Self::Moving, Self::Proven, Self::Failing, Self::Unhealthy, Self::Unsettled];
+
+    /// Whether a cluster that stands so has come to run the set.
+    #[must_use]
+    pub fn has_run(self) -> bool {
+        matches!(self, Self::Proven | Self::Unhealthy | Self::Unsettled)
+    }
 
     fn reason(self) -> &'static str {
         match self {
@@ -73,6 +82,7 @@ impl Verdict {
             Self::Proven => "Proven",
             Self::Failing => "Failing",
             Self::Unhealthy => "Unhealthy",
+            Self::Unsettled => "Unsettled",
         }
     }
 }

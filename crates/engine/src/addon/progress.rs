@@ -192,10 +192,13 @@ pub fn prove(evidence: &Evidence<'_>) -> Finding {
     if let Some(refused) = evidence.refused() {
         return Finding::Failing(refused);
     }
-    if let Some(obstacle) = evidence.unfinished() {
-        return evidence.not_there(obstacle);
-    }
-    evidence.not_well().map_or(Finding::Proven, |obstacle| evidence.not_there(obstacle))
+    let obstacle = if evidence.has_run() {
+        // Who ran it is unhealthy when it says so, whatever is going on with its works.
+        evidence.not_well().or_else(|| evidence.unfinished())
+    } else {
+        evidence.unfinished().or_else(|| evidence.not_well())
+    };
+    obstacle.map_or(Finding::Proven, |obstacle| evidence.not_there(obstacle))
 }
 
 impl<'a> Evidence<'a> {
@@ -264,7 +267,7 @@ impl<'a> Evidence<'a> {
 
     /// Whether the set was proven, and nothing but the add-on's health has been in doubt since.
     fn has_run(&self) -> bool {
-        let ran = |proof: &Proof| matches!(proof.verdict, Verdict::Proven | Verdict::Unhealthy);
+        let ran = |proof: &Proof| proof.verdict.has_run();
         Proof::read(self.conditions()).filter(ran).is_some_and(|proof| proof.set == self.set.fingerprint())
     }
 
@@ -649,6 +652,7 @@ mod tests {
         let rows = [
             ("h1", Verdict::Proven, Verdict::Unhealthy),
             ("h1", Verdict::Unhealthy, Verdict::Unhealthy),
+            ("h1", Verdict::Unsettled, Verdict::Unhealthy),
             ("h1", Verdict::Moving, Verdict::Moving),
             ("h1", Verdict::Failing, Verdict::Moving),
             ("h0", Verdict::Proven, Verdict::Moving),
@@ -660,12 +664,15 @@ mod tests {
             });
             assert_eq!(finding.verdict(), expected, "{hash} {former:?}");
         }
-        let lost = spoilt(|world| {
-            world.remember(&set("h1", None), Verdict::Proven);
-            world.works.clear();
-            world.say(AVAILABLE, Some("False"));
-        });
-        assert_eq!(lost, Finding::Moving(Obstacle::NoWorks), "its works are not all right");
+        let lost = |available| {
+            spoilt(|world| {
+                world.remember(&set("h1", None), Verdict::Proven);
+                world.works.clear();
+                world.say(AVAILABLE, Some(available));
+            })
+        };
+        assert_eq!(lost("False").verdict(), Verdict::Unhealthy, "whatever is going on with its works");
+        assert_eq!(lost("True"), Finding::Moving(Obstacle::NoWorks));
     }
 
     #[test]

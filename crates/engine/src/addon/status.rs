@@ -165,7 +165,7 @@ fn movement(facts: &Facts<'_>, before: &ManagedClusterAddOnStatus, versions: &Ve
 fn is_first(facts: &Facts<'_>, before: &ManagedClusterAddOnStatus) -> bool {
     let reason = words::reason_in(&before.conditions).unwrap_or_default();
     let is_still = facts.holding().is_some_and(|holding| is_about(before, holding.set));
-    let has_run = |proof: Proof| matches!(proof.verdict, Verdict::Proven | Verdict::Unhealthy);
+    let has_run = |proof: Proof| proof.verdict.has_run();
     let was_applied = before.config_references.iter().any(|reference| last_applied(reference).is_some())
         || before.current_version.as_ref().is_some_and(|version| !version.is_unknown())
         || words::tells_installed(reason)
@@ -212,10 +212,10 @@ fn marked(conditions: Vec<Condition>, facts: &Facts<'_>, now: Timestamp) -> Vec<
     let Some(holding) = facts.holding() else { return conditions };
     let former = Proof::read(&conditions);
     let set = holding.set.fingerprint();
-    let was_proven = former.as_ref().is_some_and(|proof| proof.verdict == Verdict::Proven && proof.set == set);
+    let has_run = former.as_ref().is_some_and(|proof| proof.verdict.has_run() && proof.set == set);
     let verdict = match holding.finding.verdict() {
-        // What was proven stays so when a work is written again, or is gone for a moment.
-        Verdict::Moving if was_proven => Verdict::Proven,
+        // Who ran it does not begin anew when a work is written again, or is gone for a moment.
+        Verdict::Moving if has_run => Verdict::Unsettled,
         verdict => verdict,
     };
     let proof = Proof::follow(former.as_ref(), set, verdict, now);

@@ -10,7 +10,7 @@ use drover_api::{
 };
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 
-use super::rollout::{Source, member};
+use super::rollout::{Entry, Source, member};
 
 /// The annotations of an object.
 type Annotations = BTreeMap<String, String>;
@@ -52,6 +52,12 @@ impl Target {
         }
     }
 
+    /// The target of that name, if the add-on has it; otherwise what is wrong with the name.
+    fn known(text: &str, known: &BTreeSet<Self>) -> Result<Self, String> {
+        let target = Self::read(text).ok_or_else(|| format!("{text:?} is no placement"))?;
+        if known.contains(&target) { Ok(target) } else { Err(format!("the add-on does not list {text}")) }
+    }
+
     fn read(text: &str) -> Option<Self> {
         if text == NOBODY {
             return Some(Self::Nobody);
@@ -63,36 +69,34 @@ impl Target {
 }
 
 impl Steering {
-    /// What the annotations of an add-on ask for.
+    /// What the annotations of an add-on ask for that reaches clusters in these ways.
     #[must_use]
-    pub fn read(annotations: &Annotations) -> Self {
+    pub fn read(annotations: &Annotations, entries: &[Entry]) -> Self {
+        let known: BTreeSet<_> = entries.iter().filter_map(|entry| Target::of(&entry.source)).collect();
         let mut steering = Self::default();
         if let Some(text) = annotations.get(PAUSE_ANNOTATION) {
-            steering.pause = steering.read_pause(text);
+            steering.pause = steering.read_pause(text, &known);
         }
         if let Some(text) = annotations.get(SKIP_ANNOTATION) {
             steering.skip = items(text).map(ClusterName::from).collect();
         }
         if let Some(text) = annotations.get(PIN_ANNOTATION) {
-            steering.pins = steering.read_pins(text);
+            steering.pins = steering.read_pins(text, &known);
         }
         steering
     }
 
-    fn read_pause(&mut self, text: &str) -> Pause {
+    fn read_pause(&mut self, text: &str, known: &BTreeSet<Target>) -> Pause {
         if let Some(is_on) = switch(text) {
             return if is_on { Pause::Everything } else { Pause::Nothing };
         }
-        let read = |item: &str| {
-            Target::read(item).ok_or_else(|| {
-                format!(
-                    "{PAUSE_ANNOTATION}: {item:?} is no placement: write true, or placements such as default/canary"
-                )
-            })
-        };
-        let targets = items(text).map(read);
+        let usage = "write true, or placements of the list such as default/canary";
+        let read = |item| Target::known(item, known).map_err(|what| format!("{PAUSE_ANNOTATION}: {what}: {usage}"));
+        let targets: Result<BTreeSet<_>, _> = items(text).map(read).collect();
+        let nothing = || format!("{PAUSE_ANNOTATION}: {text:?} names nothing: {usage}");
+        let targets = targets.and_then(|targets| if targets.is_empty() { Err(nothing()) } else { Ok(targets) });
         // Somebody wanted to stop something: as long as it is not clear what, everything stops.
-        targets.collect::<Result<_, _>>().map_or_else(
+        targets.map_or_else(
             |complaint| {
                 self.complaints.push(complaint);
                 Pause::Everything
@@ -101,10 +105,10 @@ impl Steering {
         )
     }
 
-    fn read_pins(&mut self, text: &str) -> BTreeMap<Target, SetFingerprint> {
+    fn read_pins(&mut self, text: &str, known: &BTreeSet<Target>) -> BTreeMap<Target, SetFingerprint> {
         let mut pins = BTreeMap::new();
         for item in items(text) {
-            match read_pin(item) {
+            match read_pin(item, known) {
                 Ok((target, set)) => drop(pins.insert(target, set)),
                 Err(complaint) => self.complaints.push(complaint),
             }
@@ -147,12 +151,11 @@ impl Steering {
     }
 }
 
-fn read_pin(item: &str) -> Result<(Target, SetFingerprint), String> {
+fn read_pin(item: &str, known: &BTreeSet<Target>) -> Result<(Target, SetFingerprint), String> {
     let usage = "write pins such as default/canary=0123456789abcdef";
     let (target, set) =
         item.split_once('=').ok_or_else(|| format!("{PIN_ANNOTATION}: {item:?} names no set: {usage}"))?;
-    let target =
-        Target::read(target).ok_or_else(|| format!("{PIN_ANNOTATION}: {target:?} is no placement: {usage}"))?;
+    let target = Target::known(target, known).map_err(|what| format!("{PIN_ANNOTATION}: {what}: {usage}"))?;
     let set = set.parse().map_err(|error| format!("{PIN_ANNOTATION}: {error}"))?;
     Ok((target, set))
 }
@@ -236,6 +239,7 @@ fn retry(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::addon::rollout::strategy::Strategy;
 
     fn annotations(pairs: &[(&str, &str)]) -> Annotations {
         pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
@@ -245,6 +249,13 @@ mod tests {
         Source::Listed(PlacementRef { namespace: "default".to_owned(), name: name.to_owned() })
     }
 
+    /// What is asked of an add-on with the placements a and b.
+    fn read(key: &str, value: &str) -> Steering {
+        let entries = [listed("a"), listed("b"), Source::Nobody];
+        let entries = entries.map(|source| Entry { source, strategy: Ok(Strategy::default()) });
+        Steering::read(&annotations(&[(key, value)]), &entries)
+    }
+
     fn at(second: i64) -> Timestamp {
         Timestamp::from_second(second).expect("a valid time")
     }
@@ -252,7 +263,7 @@ mod tests {
     #[test]
     fn a_pause_holds_for_everything_or_for_some_placements() {
         let paused = |value: &str| {
-            let steering = Steering::read(&annotations(&[(PAUSE_ANNOTATION, value)]));
+            let steering = read(PAUSE_ANNOTATION, value);
             let is_paused = |source: &Source| steering.paused_by(source).is_some();
             (is_paused(&listed("a")), is_paused(&listed("b")), is_paused(&Source::Nobody), steering.complaints.len())
         };
@@ -261,23 +272,27 @@ mod tests {
         assert_eq!(paused("false"), (false, false, false, 0));
         assert_eq!(paused("default/a"), (true, false, false, 0));
         assert_eq!(paused("default/b, defaults"), (false, true, true, 0));
-        assert_eq!(paused("a"), (true, true, true, 1), "what can not be understood stops everything");
+        for misspelt in ["a", "default/c", ",", "default/a,default/bb"] {
+            assert_eq!(
+                paused(misspelt),
+                (true, true, true, 1),
+                "{misspelt} can not be understood, and stops everything"
+            );
+        }
     }
 
     #[test]
     fn pins_name_a_placement_and_a_set() {
-        let steering = Steering::read(&annotations(&[(
-            PIN_ANNOTATION,
-            "default/a=0123456789abcdef,b,c=0123456789abcdef,default/d=x",
-        )]));
+        let pins = "default/a=0123456789abcdef,b,c=0123456789abcdef,default/b=x,default/d=0123456789abcdef";
+        let steering = read(PIN_ANNOTATION, pins);
         assert_eq!(steering.pin(&listed("a")).map(SetFingerprint::as_str), Some("0123456789abcdef"));
         assert_eq!(steering.pin(&listed("b")), None);
-        assert_eq!(steering.complaints.len(), 3, "{:?}", steering.complaints);
+        assert_eq!(steering.complaints.len(), 4, "{:?}", steering.complaints);
     }
 
     #[test]
     fn a_cluster_is_steered_from_both_sides() {
-        let steering = Steering::read(&annotations(&[(SKIP_ANNOTATION, "one, two")]));
+        let steering = read(SKIP_ANNOTATION, "one, two");
         let of = |cluster: &str, own: &[(&str, &str)]| steering.of_cluster(&cluster.into(), &annotations(own), &[]);
         assert!(of("one", &[]).is_skipped && !of("three", &[]).is_skipped);
         assert!(of("three", &[(SKIP_ANNOTATION, "true")]).is_skipped);

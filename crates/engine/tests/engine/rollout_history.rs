@@ -112,6 +112,8 @@ enum Event {
     AllSucceed,
     Fail(usize),
     Sicken(usize),
+    /// Something is done to its works, on which it has not reported yet.
+    Unsettle(usize),
     Override(usize, Option<Own>),
     AtOdds(usize, bool),
     Pause(usize, bool),
@@ -266,6 +268,7 @@ impl Event {
             | Self::Succeed(number)
             | Self::Fail(number)
             | Self::Sicken(number)
+            | Self::Unsettle(number)
             | Self::Override(number, _)
             | Self::AtOdds(number, _)
             | Self::PauseCluster(number, _)
@@ -294,6 +297,7 @@ fn change(cluster: &mut Cluster, event: &Event, placements: usize, now: k8s_open
         Event::Succeed(_) if is_there => cluster.prove(Verdict::Proven, now),
         Event::Fail(_) if is_there && !cluster.has_run() => cluster.prove(Verdict::Failing, now),
         Event::Sicken(_) if cluster.has_run() => cluster.prove(Verdict::Unhealthy, now),
+        Event::Unsettle(_) if cluster.has_run() => cluster.prove(Verdict::Unsettled, now),
         Event::PauseCluster(_, is_paused) => cluster.steering.is_paused = is_paused,
         Event::Skip(_, is_skipped) => cluster.steering.is_skipped = is_skipped,
         Event::Retry(_) => cluster.steering.retried = Some(now),
@@ -373,6 +377,7 @@ fn canary_events() -> impl Strategy<Value = Event> {
         3 => cluster().prop_map(Event::Report),
         2 => cluster().prop_map(Event::Fail),
         4 => cluster().prop_map(Event::Sicken),
+        1 => cluster().prop_map(Event::Unsettle),
         3 => cluster().prop_map(Event::Leave),
         3 => cluster().prop_map(Event::Return),
         4 => cluster().prop_map(Event::Decide),
@@ -411,6 +416,7 @@ fn events() -> impl Strategy<Value = Event> {
         4 => Just(Event::AllSucceed),
         2 => cluster().prop_map(Event::Fail),
         2 => cluster().prop_map(Event::Sicken),
+        1 => cluster().prop_map(Event::Unsettle),
     ];
     let steering = prop_oneof![
         (cluster(), option::of(own)).prop_map(|(cluster, own)| Event::Override(cluster, own)),

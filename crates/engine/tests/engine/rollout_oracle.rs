@@ -35,7 +35,7 @@ pub(crate) fn given(member: &Member) -> Option<&SetFingerprint> {
 
 /// Whether a cluster was given something that it has not come to run.
 pub(crate) fn is_in_flight(member: &Member) -> bool {
-    let has_run = |proof: &Proof| matches!(proof.verdict, Verdict::Proven | Verdict::Unhealthy);
+    let has_run = |proof: &Proof| proof.verdict.has_run();
     given(member).is_some() && !current_proof(member).is_some_and(has_run)
 }
 
@@ -228,7 +228,8 @@ impl World<'_> {
         let selected = self.known.keys().filter(|name| self.is_selected(name, canary));
         let all: BTreeSet<_> = selected.chain(cut_off).collect();
         let counted: Vec<_> = all.into_iter().filter(|name| !self.known[*name].steering.is_skipped).collect();
-        if counted.is_empty() {
+        // Who was cut off may have come back, and can still not vouch alone for a placement that selects nobody.
+        if !counted.iter().any(|name| self.is_selected(name, canary)) {
             return Err("no canaries".to_owned());
         }
         if let Some(name) = counted.iter().find(|name| !self.has_soaked(canary, name, set)) {
@@ -247,15 +248,14 @@ impl World<'_> {
     pub(crate) fn is_over(&self, entry: usize, set: &SetFingerprint) -> bool {
         let may_begin = |member: &Member| is_ready(member) && given(member) != Some(set);
         let is_halted = self.is_overdrawn(entry, set);
-        let moving = self.decided(entry).filter(|(_, member)| {
+        let is_busy = |member: &Member| {
             let is_awaited = member.is_online || self.strategy(entry).deadline.is_some();
-            let is_moving = given(member) == Some(set) && is_in_flight(member) && is_awaited;
-            is_moving && !member.steering.is_skipped && !self.has_failed(entry, member, set)
-        });
+            is_in_flight(member) && is_awaited && !member.steering.is_skipped && !self.has_failed(entry, member, set)
+        };
+        let moving = self.decided(entry).filter(|(_, member)| given(member) == Some(set) && is_busy(member));
         let since = moving.filter_map(|(_, member)| member.addon.as_ref()?.given.as_ref().map(|given| given.since));
         let is_stuck = since.max().is_none_or(|since| later(since, STUCK_AFTER) <= self.now);
-        let busy =
-            self.decided(entry).filter(|(_, member)| is_in_flight(member) && !self.has_failed(entry, member, set));
+        let busy = self.decided(entry).filter(|(_, member)| is_busy(member));
         let is_full = busy.count() >= self.strategy(entry).window.of(self.total(entry));
         is_stuck && (is_halted || is_full || !self.decided(entry).any(|(_, member)| may_begin(member)))
     }

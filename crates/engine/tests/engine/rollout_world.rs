@@ -201,7 +201,7 @@ impl Cluster {
         let Some(addon) = &self.addon else { return false };
         let is_current = |proof: &&Proof| Some(&proof.set) == effective(addon).as_ref();
         let proof = addon.proof.as_ref().filter(is_current);
-        proof.is_some_and(|proof| matches!(proof.verdict, Verdict::Proven | Verdict::Unhealthy))
+        proof.is_some_and(|proof| proof.verdict.has_run())
     }
 
     fn member(&self) -> Option<Member> {
@@ -212,7 +212,7 @@ impl Cluster {
         let selection = |(placement, index): (&usize, &u32)| Selection { placement: *placement, group: group(*index) };
         Some(Member {
             selections: self.selected.iter().map(selection).collect(),
-            addon: self.addon.clone(),
+            addon: self.addon.clone().map(|addon| Presence { runs: effective(&addon), ..addon }),
             is_online: self.is_online,
             steering: self.steering.clone(),
         })
@@ -353,12 +353,21 @@ impl<'p> World<'p> {
         }
         let gives: Vec<_> = plan.gives.iter().enumerate().filter(|(index, _)| done(*index)).collect();
         for (_, give) in gives {
-            let addon = self.clusters.get_mut(&give.cluster).and_then(|cluster| cluster.addon.as_mut());
-            if let Some(addon) = addon {
+            let Some(cluster) = self.clusters.get_mut(&give.cluster) else { continue };
+            if let Some(addon) = &mut cluster.addon {
                 addon.given = Some(Given { set: give.set.clone(), since: self.now });
+                // What was proven of something else is no longer said, in the same write.
+                if !cluster.has_run() {
+                    cluster.prove(Verdict::Moving, self.now);
+                }
                 self.tell(&give.cluster);
             }
         }
+    }
+
+    /// Whether everything is stored that a plan has to remember.
+    pub(crate) fn has_stored(&self, plan: &Plan) -> bool {
+        self.wishes.iter().zip(&plan.courses).all(|(wish, course)| wish.stored == course.progress)
     }
 
     pub(crate) fn pass(&mut self, seconds: i64) {
@@ -374,7 +383,7 @@ impl<'p> World<'p> {
             let mut is_quiet = self.comply();
             let plan = self.plan();
             is_quiet &= plan.gives.is_empty();
-            is_quiet &= self.wishes.iter().zip(&plan.courses).all(|(wish, course)| wish.stored == course.progress);
+            is_quiet &= self.has_stored(&plan);
             self.write(&plan, Writes::All);
             match plan.wake {
                 None if is_quiet => return Some(plan),

@@ -3,15 +3,24 @@
 use std::{
     collections::BTreeSet,
     sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
-use drover_api::{drover::AcknowledgedCluster, grammar::Version, reference::ClusterName};
+use drover_api::{
+    drover::{AcknowledgedCluster, RolloutState},
+    grammar::Version,
+    reference::ClusterName,
+};
 use drover_engine::addon::{
     catalog::Template,
     rollout::{Course, Rollout},
     steering::Steering,
 };
+use drover_runtime::clock::after;
 use k8s_openapi::jiff::Timestamp;
+
+/// How long a rollout that is under way goes without a look at everybody.
+const PATIENCE: Duration = Duration::from_mins(5);
 
 /// The rollouts of one add-on.
 #[derive(Debug, Default)]
@@ -26,10 +35,14 @@ pub(crate) struct Pages {
     pub(super) courses: Vec<Course>,
     /// What all clusters were looked at by.
     pub(super) context: Context,
+    /// What was taken up of what people ask for on single clusters.
+    pub(super) acknowledged: Vec<AcknowledgedCluster>,
     /// Clusters that somebody steers by annotations.
     pub(super) steered: BTreeSet<ClusterName>,
     /// Who has to be looked at again.
     stale: Stale,
+    /// When everybody was last looked at.
+    looked: Option<Timestamp>,
     /// When counts were last written down.
     pub(super) counted: Option<Timestamp>,
 }
@@ -40,7 +53,6 @@ pub(super) struct Context {
     pub(super) templates: Vec<Template>,
     pub(super) supported: Vec<Version>,
     pub(super) steering: Steering,
-    pub(super) acknowledged: Vec<AcknowledgedCluster>,
 }
 
 #[derive(Debug)]
@@ -55,8 +67,10 @@ impl Default for Pages {
             rollout: Rollout::new(Vec::new()),
             courses: Vec::new(),
             context: Context::default(),
+            acknowledged: Vec::new(),
             steered: BTreeSet::new(),
             stale: Stale::Everybody,
+            looked: None,
             counted: None,
         }
     }
@@ -70,9 +84,7 @@ impl Book {
 
     /// Takes note that a cluster has to be looked at again.
     pub(crate) fn look_again_at(&self, cluster: &ClusterName) {
-        if let Stale::Some(clusters) = &mut self.open().stale {
-            clusters.insert(cluster.clone());
-        }
+        self.open().look_again_at([cluster.clone()]);
     }
 }
 
@@ -83,10 +95,27 @@ impl Pages {
     }
 
     /// Who has to be looked at again: nobody from now on. Nothing means everybody.
-    pub(super) fn take_stale(&mut self) -> Option<BTreeSet<ClusterName>> {
+    pub(super) fn take_stale(&mut self, now: Timestamp) -> Option<BTreeSet<ClusterName>> {
         match std::mem::replace(&mut self.stale, Stale::Some(BTreeSet::new())) {
-            Stale::Everybody => None,
+            Stale::Everybody => {
+                self.looked = Some(now);
+                None
+            }
             Stale::Some(clusters) => Some(clusters),
+        }
+    }
+
+    /// When everybody is to be looked at again though nothing is heard of them, as long as a rollout is under way: progress does not
+    /// depend on an event that may have been missed.
+    pub(super) fn next_look(&self) -> Option<Timestamp> {
+        let is_under_way = self.courses.iter().any(|course| course.progress.state != Some(RolloutState::Complete));
+        self.looked.filter(|_| is_under_way).map(|looked| after(looked, PATIENCE))
+    }
+
+    /// Takes note that some clusters have to be looked at again.
+    pub(super) fn look_again_at(&mut self, these: impl IntoIterator<Item = ClusterName>) {
+        if let Stale::Some(clusters) = &mut self.stale {
+            clusters.extend(these);
         }
     }
 

@@ -125,7 +125,7 @@ impl Subject<'_> {
                 return Some(status(&facts(Turn::Forgotten(&given.set), self.shelf.vocabulary(None)), self.now));
             }
             Held::Nothing => {
-                let wait = part.wait.as_ref().map(ToString::to_string);
+                let wait = part.wait.as_ref().map(Hold::in_short);
                 let turn = match (&part.wait, &wait) {
                     (Some(Hold::Gate(_)), Some(text)) => Turn::Waits(Wait::ForCanary(text)),
                     (_, Some(text)) => Turn::Waits(Wait::For(text)),

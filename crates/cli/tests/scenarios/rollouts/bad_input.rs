@@ -1,17 +1,20 @@
 //! What users get wrong: each mistake is told where they look, holds up nobody else, uninstalls nothing, and is over once it is corrected.
 
-use drover_api::{addon::AddOnHubConfig, drover::AddOnRollout};
+use drover_api::{
+    addon::AddOnHubConfig,
+    drover::{AddOnRollout, ConfigRevision},
+};
 use drover_testkit::{World, wait};
 use k8s_openapi::{
     api::rbac::v1::ClusterRole, apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
 };
 use kube::{
-    Api,
+    Api, ResourceExt as _,
     api::{ApiResource, DeleteParams, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams},
 };
 use serde_json::{Value, json};
 
-use super::{ADDON, Field, behind, config, placement, rolling, said_on, update_all};
+use super::{ADDON, Field, behind, config, placement, progress_of, rolling, said_on, update_all};
 use crate::running::{NAMESPACE, change, create};
 
 drover_testkit::scenarios! {
@@ -25,6 +28,7 @@ drover_testkit::scenarios! {
         canaries_that_are_not_there,
         canaries_that_wait_for_each_other,
         annotations_that_make_no_sense,
+        a_set_whose_content_is_lost,
     }
 }
 
@@ -313,7 +317,8 @@ async fn annotations_that_make_no_sense(world: World) {
 
     // Somebody wanted to stop something.
     field.annotate("drover.dev/pause", Some("broken")).await;
-    let pause = "drover.dev/pause: \"broken\" is no placement: write true, or placements such as default/canary";
+    let pause =
+        "drover.dev/pause: \"broken\" is no placement: write true, or placements of the list such as default/canary";
     field.refuses(pause).await;
     field.hub_config("next", "v2").await;
     field.list(&list("next")).await;
@@ -349,5 +354,36 @@ async fn annotations_that_make_no_sense(world: World) {
     field.annotate("drover.dev/pin", None).await;
     field.accepts().await;
     assert_eq!(field.given().await["b1"], "last");
+    field.hub.stop().await;
+}
+
+async fn a_set_whose_content_is_lost(world: World) {
+    let field = Field::in_two_parts(world).await;
+    let mut broken = placement("broken", "there", rolling("100%"));
+    broken["configs"] = json!([config("addondeploymentconfigs", "settings")]);
+    field.settings("settings", "first").await;
+    field.list(&[broken, placement("sound", "there", update_all())]).await;
+    field.says("broken", ALL_INSTALLED).await;
+    let status = field.remembers("all is installed", |status| progress_of(status, "broken").finished.is_some()).await;
+    let first = progress_of(&status, "broken").last_applied.clone().expect("it has run");
+    field.settings("settings", "second").await;
+    field.says("broken", "False/UpgradeSucceed: 1/1 upgrade completed with no errors.").await;
+    let given = field.on("b1").get(ADDON).await.expect("it is there").status;
+
+    let revisions = Api::<ConfigRevision>::namespaced(field.world.client(), NAMESPACE);
+    let is_first = |revision: &&ConfigRevision| revision.spec.content.as_ref().is_some_and(|it| it.contains("first"));
+    let kept = revisions.list(&ListParams::default()).await.expect("revisions can be listed");
+    let lost = kept.iter().find(is_first).expect("it can be returned to").name_any();
+    revisions.delete(&lost, &DeleteParams::default()).await.expect("a revision can be deleted");
+    field.annotate("drover.dev/pin", Some(&format!("default/broken={first}"))).await;
+    let problem = "the content of the config addondeploymentconfigs default/settings that this set is made of is not kept any more: nothing \
+                   new is begun until something else is wanted, or the config has that content again";
+    field.says("broken", &format!("False/UpgradeFailed: 0/1 upgrade failed. {problem}")).await;
+    field.reports(&format!("default/broken: {problem}")).await;
+    field.says("sound", ALL_INSTALLED).await;
+    assert_eq!(field.on("b1").get(ADDON).await.expect("it stays").status, given);
+
+    field.settings("settings", "first").await;
+    field.says("broken", "False/UpgradeSucceed: 1/1 upgrade completed with no errors.").await;
     field.hub.stop().await;
 }

@@ -11,7 +11,7 @@ use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 
 use super::{
     Entry, Rollout, Sets, Source, cycle,
-    gate::{Canaries, Shut, has_run, has_tried, unhealthy_since},
+    gate::{Canaries, Shut, has_run, has_tried, is_unhealthy, is_well},
     standing::{Goal, Measure, after},
 };
 use crate::addon::configuration::{ConfigName, Problem};
@@ -60,6 +60,20 @@ pub enum Hold {
     Lost(ConfigName),
 }
 
+impl Hold {
+    /// What a cluster says of it that waits: without numbers and names, so that a thousand clusters do not have to say it again whenever one
+    /// of these changes.
+    #[must_use]
+    pub fn in_short(&self) -> String {
+        match self {
+            Self::Gate(shut) => shut.in_short(),
+            Self::CanaryUnhealthy(_) => "a canary was well with this and is no longer".to_owned(),
+            Self::Halted { .. } => "too many clusters have failed".to_owned(),
+            Self::Blocked(_) | Self::Paused(_) | Self::Lost(_) => self.to_string(),
+        }
+    }
+}
+
 impl fmt::Display for Hold {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -91,9 +105,12 @@ pub struct Course {
     pub goal: Option<SetFingerprint>,
     /// What holds it up.
     pub hold: Option<Hold>,
+    /// Why what is wanted does not come through the gate, though something else may still be rolling out behind it.
+    pub shut: Option<Shut>,
     /// What is wrong with what is wanted, though something else is still rolling out.
     pub problem: Option<Problem>,
-    /// The clusters that it decides for, counted; those that count for it are in what is remembered.
+    /// The clusters that it decides for, counted by how they stand to what is wanted in the end; those that count for it are in what is
+    /// remembered, by how they stand to the goal.
     pub decided: RolloutCounts,
     /// How many of the failures are due to a deadline.
     pub late: usize,
@@ -166,6 +183,8 @@ struct Setting {
 impl Rollout {
     /// Decides what each cluster is given now. There is one wish for each entry; `sets` has every set that is wished for or remembered.
     pub fn plan(&mut self, wishes: &[Wish], sets: &Sets, retried: Option<Timestamp>, now: Timestamp) -> Plan {
+        // All times are kept to the second.
+        let now = whole_seconds(now);
         self.turn_to(now);
         let mut wishes = wishes.to_vec();
         let wanted = wishes.iter_mut().zip(&self.entries).map(|(wish, entry)| wanted(wish, entry, sets)).collect();
@@ -182,9 +201,10 @@ impl Rollout {
             plan.happenings.extend(newly_halted(wish, &course).map(|halted| (entry, halted)));
             plan.courses.push(course);
         }
+        let given = plan.gives.iter().map(|give| (&give.cluster, &give.set)).collect();
         for (entry, course) in plan.courses.iter_mut().enumerate() {
             for gate in &mut course.progress.gates {
-                gate.watching = self.watching(entry, gate, &plan.gives);
+                gate.watching = self.watching(entry, gate, &given);
             }
         }
         plan
@@ -221,6 +241,7 @@ impl Rollout {
         if setting.progress.wanted.as_ref() == Some(wanted) {
             return;
         }
+        setting.progress.is_upgrade |= setting.progress.last_applied.is_some();
         if !self.is_gated(entry) {
             self.end_superseded(entry, setting, facts);
             (setting.progress.started, setting.progress.finished) = (Some(Time(facts.now)), None);
@@ -383,7 +404,8 @@ impl Rollout {
     fn is_over(&self, entry: usize, progress: &RolloutProgress, sets: &Sets) -> bool {
         let lane = &self.lanes[entry];
         let may_begin = lane.has_line() && !self.is_halted(entry, progress, sets);
-        !may_begin && lane.decided().moving == 0
+        let decided = lane.decided();
+        !may_begin && decided.moving + decided.soaking == 0
     }
 
     /// What was rolling out is not wanted any more.
@@ -415,7 +437,8 @@ impl Rollout {
         let canaries = Canaries {
             placement,
             strategy: &self.lanes[canary].strategy,
-            clusters: self.selected[canary].iter().chain(watched).collect(),
+            selected: &self.selected[canary],
+            watched: watched.collect(),
             goal: wanted,
             configured: configured.map(|goal| &goal.fingerprint),
         };
@@ -459,17 +482,23 @@ impl Rollout {
     }
 
     /// The canaries that a gate does not lose sight of, though their placement may: as long as it is shut those who were given the set, or are
-    /// about to be; when it is open those who are answerable for it.
-    fn watching(&self, entry: usize, gate: &Gate, gives: &[Give]) -> Vec<ClusterName> {
+    /// about to be; when it is open those who are answerable for it, because they have been well with it since it opened.
+    fn watching(
+        &self,
+        entry: usize,
+        gate: &Gate,
+        given: &BTreeSet<(&ClusterName, &SetFingerprint)>,
+    ) -> Vec<ClusterName> {
         let Some(canary) = self.canaries[entry] else { return gate.watching.clone() };
+        let watched: BTreeSet<_> = gate.watching.iter().collect();
         let is_watched = |name: &&ClusterName| {
             let Some(member) = self.members.get(*name).filter(|_| self.stays_canary(canary, name)) else {
                 return false;
             };
-            let is_given = || gives.iter().any(|give| give.cluster == **name && give.set == gate.set);
             match gate.state {
-                GateState::Shut => has_tried(member, &gate.set) || is_given(),
-                GateState::Open => has_run(member, &gate.set) && self.lanes[entry].measure.settled.is_none(),
+                GateState::Shut => has_tried(member, &gate.set) || given.contains(&(*name, &gate.set)),
+                GateState::Open if self.lanes[entry].measure.settled.is_some() => false,
+                GateState::Open => is_well(member, &gate.set) || watched.contains(name) && has_run(member, &gate.set),
             }
         };
         let all: BTreeSet<_> = self.selected[canary].iter().chain(&gate.watching).collect();
@@ -522,7 +551,7 @@ impl Rollout {
             progress.halt = halt(&progress, goal.as_ref(), halted.as_ref(), facts.now);
         }
         let paused = facts.wishes[entry].pause.clone().map(Hold::Paused);
-        let waits = problem.clone().map(Hold::Blocked).or(shut.map(Hold::Gate));
+        let waits = problem.clone().map(Hold::Blocked).or(shut.clone().map(Hold::Gate));
         let hold = paused.or_else(|| self.hold(entry, &progress, waits, halted));
         let is_there = goal.is_some() && progress.last_applied == goal && progress.wanted == goal && lane.is_complete();
         let is_idle = lane.all().total() == 0;
@@ -530,8 +559,10 @@ impl Rollout {
         progress.clusters = Some(lane.counts());
         let decided = lane.decided();
         let selected = self.selected[entry].len();
-        let (late, in_flight) = (decided.late, decided.moving);
-        Course { goal, hold, problem, late, in_flight, selected, progress, decided: decided.counts() }
+        let (late, in_flight) = (lane.all().late, decided.moving);
+        let is_wanted = goal == progress.wanted;
+        let decided = if is_wanted { decided.counts() } else { decided.counts_before_the_wanted() };
+        Course { goal, hold, shut, problem, late, in_flight, selected, progress, decided }
     }
 
     /// What keeps an entry from beginning anything. What it waits for does not, while something else that came through a gate goes on.
@@ -571,7 +602,7 @@ impl Rollout {
         is_given_up(progress) || self.halted(entry, progress, sets).is_some()
     }
 
-    /// A canary that was well with what its placement lets through, and is no longer since then.
+    /// A canary that was well with what its placement lets through, and is no longer.
     fn unhealthy_canary(&self, entry: usize, progress: &RolloutProgress) -> Option<ClusterName> {
         let measure = &self.lanes[entry].measure;
         let (goal, canary) = (measure.goal.as_ref()?, self.canaries[entry]?);
@@ -579,13 +610,9 @@ impl Rollout {
         if measure.settled.is_some() {
             return None;
         }
-        let opened = gate.opened.as_ref().map_or(Timestamp::MIN, |opened| opened.0);
-        let is_unhealthy = |name: &&ClusterName| {
-            let member = self.members.get(*name);
-            member.and_then(|member| unhealthy_since(member, &gate.set)).is_some_and(|since| since >= opened)
-        };
-        let watched = gate.watching.iter().filter(|name| self.stays_canary(canary, name));
-        self.selected[canary].iter().chain(watched).find(is_unhealthy).cloned()
+        let is_sick =
+            |name: &&ClusterName| self.members.get(*name).is_some_and(|member| is_unhealthy(member, &gate.set));
+        gate.watching.iter().filter(|name| self.stays_canary(canary, name)).find(is_sick).cloned()
     }
 
     /// Who is given something by an entry: all whose turn it is; if it is held up, only those who have nothing, and only what is
@@ -635,6 +662,10 @@ fn wanted(wish: &mut Wish, entry: &Entry, sets: &Sets) -> Option<Result<Goal, Pr
         if pin.let_go { configured } else { goal(&pin.set, sets).ok_or_else(|| Problem::UnknownSet(pin.set.clone())) };
     wish.stored.pin = Some(pin);
     Some(wanted)
+}
+
+fn whole_seconds(time: Timestamp) -> Timestamp {
+    Timestamp::from_second(time.as_second()).unwrap_or(time)
 }
 
 /// That a rollout is halted, if that is new.

@@ -56,6 +56,15 @@ pub enum Shut {
 }
 
 impl Shut {
+    /// What a cluster says of it that waits behind the gate, without what changes while nothing much does.
+    pub(super) fn in_short(&self) -> String {
+        match self {
+            Self::Unproven { .. } => "the canaries are not done".to_owned(),
+            Self::Soaking { .. } => "the canaries have to stay well for a while".to_owned(),
+            other => other.to_string(),
+        }
+    }
+
     /// When the gate may open although nothing happens.
     #[must_use]
     pub fn until(&self) -> Option<Timestamp> {
@@ -111,8 +120,10 @@ pub(super) struct Canaries<'a> {
     pub(super) placement: &'a PlacementRef,
     /// How that placement rolls out: its canaries have to stay well for as long as it says.
     pub(super) strategy: &'a Strategy,
-    /// The clusters that it selects, and those that were given the set as canaries and have not proven it.
-    pub(super) clusters: BTreeSet<&'a ClusterName>,
+    /// The clusters that it selects.
+    pub(super) selected: &'a BTreeSet<ClusterName>,
+    /// Those that were given the set as canaries, and may not be selected any more.
+    pub(super) watched: Vec<&'a ClusterName>,
     /// The set that the gate is about.
     pub(super) goal: &'a Goal,
     /// What that placement gives its clusters, if it gives them anything.
@@ -126,10 +137,11 @@ impl Canaries<'_> {
         member: impl Fn(&ClusterName) -> Option<&'m Member>,
         now: Timestamp,
     ) -> Result<(), Shut> {
-        if self.clusters.is_empty() {
+        let clusters: BTreeSet<_> = self.selected.iter().chain(self.watched.iter().copied()).collect();
+        if clusters.is_empty() {
             return Err(Shut::NoCanaries(self.placement.clone()));
         }
-        let counted: Vec<_> = self.clusters.iter().filter_map(|name| Some((*name, member(name)?))).collect();
+        let counted: Vec<_> = clusters.into_iter().filter_map(|name| Some((name, member(name)?))).collect();
         let counted: Vec<_> = counted.into_iter().filter(|(_, member)| !member.steering.is_skipped).collect();
         if counted.is_empty() {
             return Err(Shut::AllSkipped(self.placement.clone()));
@@ -145,6 +157,10 @@ impl Canaries<'_> {
             }
             let count = unproven.by_ref().count();
             return Err(Shut::Unproven { first: (*first).clone(), count, total: counted.len() });
+        }
+        // Who has left can keep a gate shut, and not open it.
+        if !counted.iter().any(|(name, _)| self.selected.contains(*name)) {
+            return Err(Shut::NoCanaries(self.placement.clone()));
         }
         let last = counted.iter().filter_map(|(_, member)| proven_since(member, &self.goal.fingerprint)).max();
         match last.map(|last| after(last, self.strategy.soak)) {
@@ -181,11 +197,17 @@ fn is_overridden(member: &Member, goal: &Goal) -> bool {
 
 /// Whether a cluster runs that set, or ran it and is not well any more.
 pub(super) fn has_run(member: &Member, set: &SetFingerprint) -> bool {
-    proven_since(member, set).or_else(|| unhealthy_since(member, set)).is_some()
+    let proof = member.addon.as_ref().and_then(|addon| addon.proof.as_ref());
+    proof.is_some_and(|proof| proof.set == *set && proof.verdict.has_run())
 }
 
-/// Since when a cluster that ran that set is not well any more, unless it is left out.
-pub(super) fn unhealthy_since(member: &Member, set: &SetFingerprint) -> Option<Timestamp> {
-    let proof = member.addon.as_ref()?.proof.as_ref().filter(|_| !member.steering.is_skipped)?;
-    (proof.set == *set && proof.verdict == Verdict::Unhealthy).then_some(proof.since)
+/// Whether a cluster runs that set, and is well.
+pub(super) fn is_well(member: &Member, set: &SetFingerprint) -> bool {
+    proven_since(member, set).is_some()
+}
+
+/// Whether a cluster that ran that set is not well any more, unless it is left out.
+pub(super) fn is_unhealthy(member: &Member, set: &SetFingerprint) -> bool {
+    let proof = member.addon.as_ref().and_then(|addon| addon.proof.as_ref()).filter(|_| !member.steering.is_skipped);
+    proof.is_some_and(|proof| proof.set == *set && proof.verdict == Verdict::Unhealthy)
 }

@@ -32,6 +32,8 @@ pub(super) struct Lane {
     canaries: Tally,
     /// Who waits for a turn, in order.
     line: BTreeSet<Ticket>,
+    /// Those of them who have nothing yet.
+    newcomers: BTreeSet<Ticket>,
     /// Who is on the way to something else.
     strays: BTreeSet<ClusterName>,
     /// Who was given the goal when the others had reached it.
@@ -66,6 +68,7 @@ pub(super) struct Tally {
     pub(super) absent: usize,
     pub(super) skipped: usize,
     pub(super) paused: usize,
+    pub(super) paused_moving: usize,
     pub(super) offline: usize,
     pub(super) waiting: usize,
     pub(super) strays: usize,
@@ -75,6 +78,7 @@ pub(super) struct Tally {
     pub(super) soaking: usize,
     pub(super) done: usize,
     pub(super) own_way: usize,
+    pub(super) at_odds: usize,
     pub(super) failed: usize,
     pub(super) late: usize,
 }
@@ -84,7 +88,8 @@ impl Tally {
         match standing {
             Standing::Absent => &mut self.absent,
             Standing::Skipped => &mut self.skipped,
-            Standing::Paused => &mut self.paused,
+            Standing::Paused { is_moving: false } => &mut self.paused,
+            Standing::Paused { is_moving: true } => &mut self.paused_moving,
             Standing::Offline => &mut self.offline,
             Standing::Waiting(_) => &mut self.waiting,
             Standing::Stray => &mut self.strays,
@@ -94,6 +99,7 @@ impl Tally {
             Standing::Soaking { .. } => &mut self.soaking,
             Standing::Done => &mut self.done,
             Standing::OwnWay => &mut self.own_way,
+            Standing::AtOdds => &mut self.at_odds,
             Standing::Failed(Failure::TooLate) => &mut self.late,
             Standing::Failed(_) => &mut self.failed,
         }
@@ -104,6 +110,7 @@ impl Tally {
             absent: self.absent + other.absent,
             skipped: self.skipped + other.skipped,
             paused: self.paused + other.paused,
+            paused_moving: self.paused_moving + other.paused_moving,
             offline: self.offline + other.offline,
             waiting: self.waiting + other.waiting,
             strays: self.strays + other.strays,
@@ -113,13 +120,15 @@ impl Tally {
             soaking: self.soaking + other.soaking,
             done: self.done + other.done,
             own_way: self.own_way + other.own_way,
+            at_odds: self.at_odds + other.at_odds,
             failed: self.failed + other.failed,
             late: self.late + other.late,
         }
     }
 
     pub(super) fn total(&self) -> usize {
-        self.unfinished() + self.skipped + self.offline + self.done + self.own_way + self.failures() + self.paused
+        let at_rest = self.skipped + self.offline + self.done + self.own_way + self.at_odds + self.paused;
+        self.unfinished() + at_rest + self.failures()
     }
 
     /// Those that have failed, in whichever way.
@@ -129,7 +138,7 @@ impl Tally {
 
     /// Those that something is being done to at the moment.
     pub(super) fn occupied(&self) -> usize {
-        self.strays + self.ahead_moving + self.moving + self.soaking
+        self.strays + self.ahead_moving + self.moving + self.soaking + self.paused_moving
     }
 
     /// Those that are to move on without anybody's help.
@@ -142,18 +151,29 @@ impl Tally {
         self.unfinished() == 0 && self.failures() == 0 && self.paused == 0
     }
 
+    /// What is told of them as long as something else than the goal is wanted in the end.
+    pub(super) fn counts_before_the_wanted(&self) -> RolloutCounts {
+        let others = Self { ahead: 0, ahead_moving: 0, ..*self };
+        let paused = self.paused + self.paused_moving;
+        let aside = self.offline + self.skipped + paused + self.own_way;
+        let (ahead, waiting) = (self.ahead, others.total() - aside);
+        let waiting =
+            Self { waiting, offline: self.offline, skipped: self.skipped, own_way: self.own_way, ..Self::default() };
+        Self { ahead, ahead_moving: self.ahead_moving, paused, ..waiting }.counts()
+    }
+
     /// What is told of them.
     pub(super) fn counts(&self) -> RolloutCounts {
         let count = |number: usize| i32::try_from(number).unwrap_or(i32::MAX);
         RolloutCounts {
             total: count(self.total()),
-            waiting: count(self.absent + self.waiting + self.strays),
+            waiting: count(self.absent + self.waiting + self.strays + self.at_odds),
             given: count(self.moving + self.ahead_moving),
             proven: count(self.soaking + self.done + self.ahead),
             failed: count(self.failures()),
             offline: count(self.offline),
             skipped: count(self.skipped),
-            paused: count(self.paused),
+            paused: count(self.paused + self.paused_moving),
             overridden: count(self.own_way),
         }
     }
@@ -194,7 +214,12 @@ impl Lane {
         *self.tally(&place).of(&place.standing) += 1;
         if place.role == Role::Decided {
             match place.standing {
-                Standing::Waiting(_) => drop(self.line.insert(place.ticket.clone())),
+                Standing::Waiting(step) => {
+                    self.line.insert(place.ticket.clone());
+                    if step == Step::Install {
+                        self.newcomers.insert(place.ticket.clone());
+                    }
+                }
                 Standing::Stray => drop(self.strays.insert(name.clone())),
                 _ => {}
             }
@@ -212,6 +237,7 @@ impl Lane {
         let Some(place) = self.places.remove(name) else { return };
         *self.tally(&place).of(&place.standing) -= 1;
         self.line.remove(&place.ticket);
+        self.newcomers.remove(&place.ticket);
         self.strays.remove(name);
         if let Some(alarm) = place.alarm {
             self.alarms.remove(&(alarm, name.clone()));
@@ -278,8 +304,9 @@ impl Lane {
 
     /// How many more clusters may be begun.
     pub(super) fn slots(&self) -> usize {
-        let all = self.all();
-        self.strategy.window.of(all.total()).saturating_sub(self.decided().occupied())
+        // Failures beyond what is tolerated keep their slots too, but then nothing is begun in any case, except for those who have nothing:
+        // they are not held up by what others have failed of.
+        self.strategy.window.of(self.all().total()).saturating_sub(self.decided().occupied())
     }
 
     /// The stage that holds up everything, because too many of its clusters have failed.
@@ -310,7 +337,7 @@ impl Lane {
 
     /// Those who have nothing yet.
     pub(super) fn waiting_newcomers(&self) -> impl Iterator<Item = &ClusterName> {
-        self.line.iter().filter(|ticket| ticket.step == Step::Install).map(|ticket| &ticket.name)
+        self.newcomers.iter().map(|ticket| &ticket.name)
     }
 
     /// Those whom the placement decides for.
@@ -320,7 +347,8 @@ impl Lane {
 
     /// The first stage that is not done.
     pub(super) fn current_stage(&self) -> Option<Stage> {
-        self.stages.iter().find(|(_, tally)| tally.waiting + tally.occupied() > 0).map(|(stage, _)| *stage)
+        let is_open = |tally: &Tally| tally.absent + tally.waiting + tally.occupied() > 0;
+        self.stages.iter().find(|(_, tally)| is_open(tally)).map(|(stage, _)| *stage)
     }
 
     /// Whether anybody is waiting, whose turn could come.

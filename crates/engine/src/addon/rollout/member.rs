@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use drover_api::grammar::SetFingerprint;
 use k8s_openapi::jiff::Timestamp;
 
 use crate::addon::{
@@ -45,6 +46,8 @@ pub struct Member {
 pub struct Presence {
     /// What it was given.
     pub given: Option<Given>,
+    /// The set that it is to run: what it was given, with what a user has asked for instead. Nothing if that is not known.
+    pub runs: Option<SetFingerprint>,
     /// What it has proven.
     pub proof: Option<Proof>,
     /// What a user has asked for instead of what its placement gives.

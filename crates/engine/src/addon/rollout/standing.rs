@@ -69,7 +69,10 @@ pub enum Standing {
     /// It is left out.
     Skipped,
     /// It was told to wait.
-    Paused,
+    Paused {
+        /// Whether it was on its way to something else then, and still is.
+        is_moving: bool,
+    },
     /// It can not be reached.
     Offline,
     /// It waits for its turn.
@@ -93,8 +96,10 @@ pub enum Standing {
     },
     /// It runs the goal.
     Done,
-    /// A user has configured it otherwise, and it runs that, or can not.
+    /// A user has configured it otherwise, and it runs that, or keeps what it has.
     OwnWay,
+    /// A user has asked for something that can not be had, and it has nothing yet.
+    AtOdds,
     /// It was given the goal, and failed.
     Failed(Failure),
 }
@@ -151,9 +156,11 @@ fn stand(member: &Member, measure: &Measure, strategy: &Strategy, now: Timestamp
     if member.steering.is_skipped {
         return Standing::Skipped;
     }
-    let Some(addon) = &member.addon else { return Standing::Absent };
+    let Some(addon) = &member.addon else {
+        return if member.is_online { Standing::Absent } else { Standing::Offline };
+    };
     if addon.is_at_odds {
-        return Standing::OwnWay;
+        return if addon.given.is_some() { Standing::OwnWay } else { Standing::AtOdds };
     }
     match (&measure.goal, &addon.given) {
         (Some(goal), Some(given)) if given.set == goal.fingerprint => {
@@ -166,7 +173,9 @@ fn stand(member: &Member, measure: &Measure, strategy: &Strategy, now: Timestamp
         (_, Some(given)) if Some(&given.set) == measure.wanted.as_ref() => {
             Standing::Ahead { is_there: arrived(addon).is_some() }
         }
-        _ if member.steering.is_paused => Standing::Paused,
+        (_, given) if member.steering.is_paused => {
+            Standing::Paused { is_moving: given.is_some() && arrived(addon).is_none() }
+        }
         (_, None) => Standing::Waiting(Step::Install),
         _ => match arrived(addon) {
             Some(Verdict::Proven) => Standing::Waiting(Step::Upgrade),
@@ -178,12 +187,8 @@ fn stand(member: &Member, measure: &Measure, strategy: &Strategy, now: Timestamp
 
 /// Whether an add-on has come to run what it was given: then it is proven, or unhealthy by now.
 fn arrived(addon: &Presence) -> Option<Verdict> {
-    let (given, proof) = (addon.given.as_ref()?, addon.proof.as_ref()?);
-    // What was proven before it was given this says nothing. The name of what it runs is not known here where a user has a say in it, but
-    // what was proven since then is about that.
-    let is_of_given = proof.set == given.set || (addon.overrides.is_some() && given.since <= proof.since);
-    let has_run = matches!(proof.verdict, Verdict::Proven | Verdict::Unhealthy);
-    (is_of_given && has_run).then_some(proof.verdict)
+    let (runs, proof) = (addon.runs.as_ref()?, addon.proof.as_ref()?);
+    (proof.set == *runs && proof.verdict.has_run()).then_some(proof.verdict)
 }
 
 /// What a cluster that was given the goal is held to.
@@ -217,7 +222,21 @@ fn on_goal(member: &Member, addon: &Presence, given: &Given, goal: &Goal, limits
         {
             Standing::Failed(Failure::Unhealthy)
         }
-        proof => match on_its_way(given, proof.filter(|_| is_own_way), failing_since(proof), limits, now) {
+        // Who has reported on it once has been in time.
+        Some(Proof { verdict: Verdict::Unsettled, .. }) => {
+            if limits.is_settled {
+                done
+            } else {
+                Standing::Moving { until: None }
+            }
+        }
+        proof => match on_its_way(
+            given,
+            proof.filter(|_| is_own_way || limits.is_settled),
+            failing_since(proof),
+            limits,
+            now,
+        ) {
             // Who is not heard of any more since it was given the goal may have been cut off by it: it is waited for as long as for
             // anybody else, and where nothing says how long that is, not at all.
             Standing::Moving { until: None } if !member.is_online => Standing::Offline,
@@ -230,8 +249,8 @@ fn failing_since(proof: Option<&Proof>) -> Option<Timestamp> {
     proof.filter(|proof| proof.verdict == Verdict::Failing).map(|proof| proof.since)
 }
 
-/// A cluster that was given the goal and does not run it: it is moving, or has failed to. What a user has changed since it was
-/// given the goal starts the time anew.
+/// A cluster that was given the goal and does not run it: it is moving, or has failed to. What has changed since it was given the goal,
+/// by a user or because it was there before, starts the time anew.
 fn on_its_way(
     given: &Given,
     changed: Option<&Proof>,

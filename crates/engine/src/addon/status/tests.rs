@@ -387,7 +387,7 @@ fn what_has_ended_does_not_begin_anew_by_itself() {
         assert_eq!((life.versions(), life.finished()), ([None, Some("v1"), Some("v1")], 1));
         let proof = Proof::read(&life.status().conditions).expect("a proof");
         let is_moving = finding.verdict() == Verdict::Moving;
-        assert_eq!(proof.verdict, if is_moving { Verdict::Proven } else { finding.verdict() });
+        assert_eq!(proof.verdict, if is_moving { Verdict::Unsettled } else { finding.verdict() });
     }
     life.step_with(&set, &unhealthy(), More { failure: Some(Failure::Unhealthy), ..More::default() });
     assert_eq!(life.said(PROVEN), format!("False/Unhealthy: {}", set.fingerprint()));
@@ -551,10 +551,14 @@ fn what_a_user_asks_for_and_can_not_have_is_said_and_changes_nothing_else() {
 }
 
 #[test]
-fn what_was_proven_stays_so_while_a_work_is_written_again() {
+fn who_was_there_proves_nothing_while_a_work_is_written_again_and_does_not_begin_anew() {
     let mut life = Life::new(Vocabulary::Lifecycle);
     let set = hub("xxx", "h1");
     life.step(&set, &Finding::Proven);
-    life.step(&set, &Finding::Moving(Obstacle::NoWorks));
-    assert_eq!(life.condition(PROVEN).status, "True");
+    for _ in 0..2 {
+        life.step(&set, &Finding::Moving(Obstacle::NoWorks));
+        assert_eq!(life.said(PROVEN), format!("False/Unsettled: {}", set.fingerprint()));
+    }
+    life.step(&set, &Finding::Proven);
+    assert_eq!(life.condition(PROVEN).last_transition_time.0, at(4), "it has to stay well from now on");
 }

@@ -4,8 +4,8 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use drover_api::{
     addon::{ClusterManagementAddOn, ManagedClusterAddOn},
-    drover::{Acknowledged, AddOnRollout, AddOnRolloutStatus, RolloutProgress},
-    grammar::WindowSize,
+    drover::{Acknowledged, AcknowledgedCluster, AddOnRollout, AddOnRolloutStatus, RolloutProgress},
+    grammar::{SetFingerprint, Version, WindowSize},
     names::{AVAILABLE, INSTALLED_ANNOTATION, PAUSE_ANNOTATION, RETRY_ANNOTATION, SKIP_ANNOTATION},
     reference::{ClusterName, PlacementRef},
 };
@@ -16,10 +16,11 @@ use drover_engine::{
         mark::{Given, Proof},
         registry,
         rollout::{
-            Course, Give, Goal, Happening, Hold, Plan as Planned, Rollout, Sets, Source, Wish, entries, listed,
+            Course, Give, Goal, Happening, Hold, Plan as Planned, Rollout, Sets, Source, Standing, Wish, entries,
+            listed,
             member::{Member, Presence, Selection},
         },
-        set::Set,
+        set::{Overrides, Set},
         steering::{self, Steering},
     },
     condition::{Holds, holds},
@@ -83,7 +84,7 @@ impl Case<'_> {
         let status = summary.status();
         let is_due = record::is_due(self.stored(), &status, pages.counted, self.now);
         let (told, wake) = match is_due {
-            Ok(()) => (Some(summary.addon_status(&status)), None),
+            Ok(()) => (Some(summary.addon_status()), None),
             Err(time) => (None, Some(time)),
         };
         let gives = self.gives(&planned, &sets, &shelf);
@@ -96,8 +97,8 @@ impl Case<'_> {
             }
         }
         let events = self.events(&pages.rollout, &planned);
-        let wake = planned.wake.into_iter().chain(wake).min();
         pages.courses = planned.courses;
+        let wake = planned.wake.into_iter().chain(wake).chain(pages.next_look()).min();
         let together = gives.into_iter().chain(told.and_then(|status| self.tell(status))).collect();
         Plan { writes, together, wake, events }
     }
@@ -109,26 +110,27 @@ impl Case<'_> {
     /// Brings the clusters in the book up to date: those that have changed, or all if that changed by which they are looked at.
     fn look_at_clusters(&self, pages: &mut Pages, shelf: &Shelf) {
         let entries = entries(self.addon, |placement| self.per_group(placement));
+        let steering = Steering::read(self.addon.annotations(), &entries);
         if pages.rollout.entries() != entries {
             pages.begin(Rollout::new(entries));
         }
-        let acknowledged = self.stored().and_then(|status| status.acknowledged.clone());
-        let context = Context {
-            templates: shelf.templates.clone(),
-            supported: shelf.versions.supported.clone(),
-            steering: Steering::read(self.addon.annotations()),
-            acknowledged: acknowledged.map(|acknowledged| acknowledged.clusters).unwrap_or_default(),
-        };
+        let (templates, supported) = (shelf.templates.clone(), shelf.versions.supported.clone());
+        let context = Context { templates, supported, steering };
         if pages.context != context {
             pages.context = context;
             pages.look_again_at_everybody();
         }
-        let clusters = pages.take_stale().unwrap_or_else(|| self.everybody(&pages.rollout));
+        if pages.next_look().is_some_and(|time| time <= self.now) {
+            pages.look_again_at_everybody();
+            self.have_those_look_who_move(&pages.rollout);
+        }
+        self.look_at_acknowledged(pages);
+        let clusters = pages.take_stale(self.now).unwrap_or_else(|| self.everybody(&pages.rollout));
         for cluster in clusters {
             let on_cluster = self.on_cluster(&cluster);
             let is_steered =
                 on_cluster.is_some_and(|addon| STEERING.iter().any(|key| addon.annotations().contains_key(*key)));
-            let was_steered = pages.context.acknowledged.iter().any(|entry| entry.cluster == cluster);
+            let was_steered = pages.acknowledged.iter().any(|entry| entry.cluster == cluster);
             if is_steered || was_steered {
                 pages.steered.insert(cluster.clone())
             } else {
@@ -136,6 +138,30 @@ impl Case<'_> {
             };
             let member = self.member(&cluster, on_cluster, pages, shelf);
             pages.rollout.update(&cluster, member);
+        }
+    }
+
+    /// Brings up to date what was taken up of what people ask for on single clusters.
+    fn look_at_acknowledged(&self, pages: &mut Pages) {
+        let acknowledged = self.stored().and_then(|status| status.acknowledged.as_ref());
+        let now = acknowledged.map(|acknowledged| acknowledged.clusters.clone()).unwrap_or_default();
+        if pages.acknowledged == now {
+            return;
+        }
+        let before = std::mem::replace(&mut pages.acknowledged, now);
+        let is_new = |one: &&AcknowledgedCluster, others: &[AcknowledgedCluster]| !others.contains(one);
+        let gone = before.iter().filter(|one| is_new(one, &pages.acknowledged));
+        let come = pages.acknowledged.iter().filter(|one| is_new(one, &before));
+        let changed: Vec<_> = gone.chain(come).map(|entry| entry.cluster.clone()).collect();
+        pages.look_again_at(changed);
+    }
+
+    /// Has those be looked at who are on their way: their works may have said something that nobody has heard.
+    fn have_those_look_who_move(&self, rollout: &Rollout) {
+        let is_moving =
+            |cluster: &&ClusterName| matches!(rollout.standing(cluster), Some((_, Standing::Moving { .. })));
+        for cluster in rollout.members().map(|(cluster, _)| cluster).filter(is_moving) {
+            self.fleet.queues.addons.mark(ObjectKey::namespaced(cluster.as_str(), &self.key.name));
         }
     }
 
@@ -175,9 +201,35 @@ impl Case<'_> {
         }
         let nothing = std::collections::BTreeMap::new();
         let annotations = on_cluster.map_or(&nothing, |addon| addon.annotations());
-        let steering = pages.context.steering.of_cluster(cluster, annotations, &pages.context.acknowledged);
-        let addon = on_cluster.map(|addon| presence(addon, shelf));
+        let steering = pages.context.steering.of_cluster(cluster, annotations, &pages.acknowledged);
+        let addon = on_cluster.map(|addon| self.presence(addon, shelf));
         Some(Member { selections, addon, is_online: self.fleet.is_online(cluster), steering })
+    }
+
+    /// An add-on that is on a cluster, as a rollout sees it.
+    fn presence(&self, addon: &ManagedClusterAddOn, shelf: &Shelf) -> Presence {
+        let conditions = addon.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+        let own = shelf.own(addon);
+        let overrides = own.as_ref().and_then(|own| own.overrides.as_ref().ok());
+        let overrides = overrides.filter(|overrides| !overrides.is_empty()).cloned();
+        let given = Given::read(conditions);
+        Presence {
+            runs: given.as_ref().and_then(|given| self.runs(&given.set, overrides.as_ref())),
+            given,
+            proof: Proof::read(conditions),
+            overrides: overrides.map(Arc::new),
+            is_at_odds: own.is_some_and(|own| own.overrides.is_err()),
+            is_available: holds(conditions, AVAILABLE) == Some(Holds::Yes),
+            is_hand_made: !addon.annotations().contains_key(INSTALLED_ANNOTATION),
+        }
+    }
+
+    /// What a cluster is to run that was given a set.
+    fn runs(&self, given: &SetFingerprint, overrides: Option<&Overrides>) -> Option<SetFingerprint> {
+        let Some(overrides) = overrides else { return Some(given.clone()) };
+        let sets = self.stored().map(|status| status.sets.as_slice()).unwrap_or_default();
+        let set = sets.iter().find(|set| set.fingerprint == *given)?;
+        Some(Set::read(set).with(overrides).fingerprint())
     }
 
     fn selections(&self, cluster: &ClusterName, rollout: &Rollout) -> Vec<Selection> {
@@ -264,18 +316,11 @@ impl Case<'_> {
         };
         pages.rollout.take_turned().iter().for_each(mark);
         for (entry, course) in planned.courses.iter().enumerate() {
-            let former = pages.courses.get(entry).map(|former| (&former.hold, &former.problem));
-            if former == Some((&course.hold, &course.problem)) || former.is_none() && course.hold.is_none() {
-                continue;
-            }
-            // Who has nothing yet says what it waits for; who is asked for something that there is not says so.
-            let is_asked_too_much =
-                |problem: &Option<Problem>| matches!(problem, Some(Problem::UnsupportedVersion { .. }));
-            let concerns_all =
-                is_asked_too_much(&course.problem) || former.is_some_and(|former| is_asked_too_much(former.1));
-            if concerns_all {
+            let former = pages.courses.get(entry);
+            // Who is asked for something that there is not says so, and who has nothing yet says what it waits for.
+            if invalid_version(former) != invalid_version(Some(course)) {
                 pages.rollout.decided_by(entry).for_each(mark);
-            } else {
+            } else if wait_of(former) != wait_of(Some(course)) {
                 pages.rollout.newcomers(entry).for_each(mark);
             }
         }
@@ -360,20 +405,17 @@ impl Case<'_> {
     }
 }
 
-/// An add-on that is on a cluster, as a rollout sees it.
-fn presence(addon: &ManagedClusterAddOn, shelf: &Shelf) -> Presence {
-    let conditions = addon.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
-    let own = shelf.own(addon);
-    let overrides = own.as_ref().and_then(|own| own.overrides.as_ref().ok());
-    let overrides = overrides.filter(|overrides| !overrides.is_empty()).cloned();
-    Presence {
-        given: Given::read(conditions),
-        proof: Proof::read(conditions),
-        overrides: overrides.map(Arc::new),
-        is_at_odds: own.is_some_and(|own| own.overrides.is_err()),
-        is_available: holds(conditions, AVAILABLE) == Some(Holds::Yes),
-        is_hand_made: !addon.annotations().contains_key(INSTALLED_ANNOTATION),
+/// The version that clusters of an entry are asked for and that there is not.
+fn invalid_version(course: Option<&Course>) -> Option<&Version> {
+    match course?.problem.as_ref()? {
+        Problem::UnsupportedVersion { version, .. } => Some(version),
+        _ => None,
     }
+}
+
+/// What clusters of an entry say that they wait for.
+fn wait_of(course: Option<&Course>) -> Option<String> {
+    course?.hold.as_ref().map(Hold::in_short)
 }
 
 fn goals(wishes: &[Wish]) -> impl Iterator<Item = &Goal> {

@@ -4,10 +4,7 @@ use std::collections::BTreeSet;
 
 use drover_api::{
     addon::ClusterManagementAddOnStatus,
-    drover::{
-        Acknowledged, AddOnRolloutStatus, PlacementRolloutStatus, RolloutCounts, RolloutOutcome, RolloutProgress,
-        RolloutRecord, RolloutState,
-    },
+    drover::{Acknowledged, AddOnRolloutStatus, PlacementRolloutStatus, RolloutCounts, RolloutProgress, RolloutState},
     grammar::SetFingerprint,
     reference::PlacementRef,
 };
@@ -150,7 +147,7 @@ impl Summary<'_> {
 
     /// What can not be done of what is asked for.
     fn complaints(&self) -> Vec<String> {
-        let steering = Steering::read(self.case.addon.annotations());
+        let steering = Steering::read(self.case.addon.annotations(), self.rollout.entries());
         let problems = self.courses().filter_map(|(_, course)| course.problem.as_ref()).map(ToString::to_string);
         let choice = self.case.mistake().map(|mistake| mistake.to_string());
         let all: BTreeSet<_> = steering.complaints.into_iter().chain(problems).chain(choice).collect();
@@ -158,7 +155,7 @@ impl Summary<'_> {
     }
 
     /// What is told on the add-on itself.
-    pub(super) fn addon_status(&self, status: &AddOnRolloutStatus) -> ClusterManagementAddOnStatus {
+    pub(super) fn addon_status(&self) -> ClusterManagementAddOnStatus {
         let set = |name: &Option<SetFingerprint>| name.as_ref().and_then(|name| self.sets.get(name)).map(|set| &**set);
         let notes: Vec<_> = self.courses().map(|(_, course)| note(course)).collect();
         let placements: Vec<_> = self
@@ -170,7 +167,7 @@ impl Summary<'_> {
                     desired: set(&course.progress.wanted).filter(|_| course.problem.is_none()),
                     last_known_good: set(&course.progress.last_known_good),
                     last_applied: set(&course.progress.last_applied),
-                    progress: self.progress(source, course, status),
+                    progress: self.progress(course),
                     counts: counts(course),
                     note: note.as_deref(),
                 })
@@ -182,7 +179,7 @@ impl Summary<'_> {
             total: to_size(totals.total),
             given: to_size(totals.given + totals.proven + totals.failed + totals.overridden),
             available: self.rollout.available(),
-            others: nobody.map(|(source, course)| self.progress(source, course, status)),
+            others: nobody.map(|(_, course)| self.progress(course)),
         };
         let overview = Overview {
             stored: self.case.addon.status.as_ref(),
@@ -205,8 +202,8 @@ impl Summary<'_> {
     }
 
     /// What is going on with the clusters of an entry, as far as there is a word for it.
-    fn progress(&self, source: &Source, course: &Course, status: &AddOnRolloutStatus) -> Progress {
-        let is_install = is_install(source.placement(), &course.progress, &status.history);
+    fn progress(&self, course: &Course) -> Progress {
+        let is_install = !course.progress.is_upgrade;
         let state = course.progress.state.unwrap_or(RolloutState::RollingOut);
         match (state, is_install) {
             (RolloutState::WaitingForCanary, _) => Progress::WaitingForCanary,
@@ -231,21 +228,6 @@ impl Summary<'_> {
 fn note(course: &Course) -> Option<String> {
     let hold = course.hold.as_ref().filter(|_| course.progress.state != Some(RolloutState::Complete));
     hold.map(ToString::to_string).or_else(|| course.problem.as_ref().map(ToString::to_string))
-}
-
-/// It is an install until something was once applied everywhere, and that is told. Who joins later is installed too; who returns from
-/// something else is not.
-fn is_install(placement: Option<&PlacementRef>, progress: &RolloutProgress, history: &[RolloutRecord]) -> bool {
-    let mut ended = history.iter().filter(|record| record.placement.as_ref() == placement).map(|record| record.outcome);
-    let is_complete = |outcome: &RolloutOutcome| *outcome == RolloutOutcome::Complete;
-    let is_first = ended.clone().filter(is_complete).count() <= 1;
-    match (&progress.last_applied, progress.state) {
-        (None, _) => true,
-        (Some(_), Some(RolloutState::Complete)) => is_first,
-        (Some(applied), _) => {
-            progress.wanted.as_ref() == Some(applied) && is_first && ended.next().is_none_or(|last| is_complete(&last))
-        }
-    }
 }
 
 fn counts(course: &Course) -> Counts {
