@@ -63,7 +63,9 @@ impl Reason {
             Standing::Skipped => Self::Skipped,
             Standing::Paused { .. } => Self::Paused,
             Standing::Offline => Self::Offline,
-            Standing::Ahead { is_there: true } => wait_of(courses.get(entry)).map_or(Self::Done, Self::Held),
+            Standing::Ahead { is_there: true } | Standing::Done => {
+                wait_of(courses.get(entry)).map_or(Self::Done, Self::Held)
+            }
             Standing::Ahead { is_there: false } => Self::Moving { until: None },
             Standing::Waiting(_) | Standing::Stray => {
                 courses.get(entry).and_then(|course| course.hold.clone()).map_or(Self::Window, Self::Held)
@@ -72,7 +74,6 @@ impl Reason {
             Standing::Soaking { until } => Self::Soaking { until: *until },
             Standing::Failed(failure) => Self::Failed(*failure),
             Standing::OwnWay | Standing::AtOdds => Self::OwnWay,
-            Standing::Done => wait_of(courses.get(entry)).map_or(Self::Done, Self::Held),
         }
     }
 }

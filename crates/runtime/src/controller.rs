@@ -54,8 +54,8 @@ pub struct Plan<F> {
     pub together: Vec<Write<F>>,
     /// When the key wants attention again although nothing has changed.
     pub wake: Option<Timestamp>,
-    /// What is said when all is written. A plan that is made again says it again, so it should go with writes that are
-    /// needed once.
+    /// What is said when the writes are written, whatever has become of those that are written together. A plan that is made again
+    /// says it again, so it should go with writes that are needed once.
     pub events: Vec<Event>,
 }
 
@@ -226,9 +226,10 @@ impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
             let plan = self.reconciler.plan(&self.tools.fleet.read(), key, self.tools.clock.now());
             match self.write(key, &plan.writes, place).await? {
                 Written::All => {
-                    self.write_together(key, &plan.together, shutdown).await?;
+                    let together = self.write_together(key, &plan.together, shutdown).await;
+                    // What has happened is written down by now, and is not found out again when some of the others have to be repeated.
                     self.say(key, &plan.events, shutdown).await;
-                    return Ok(plan.wake);
+                    return together.map(|()| plan.wake);
                 }
                 Written::UntilBusy => place = Some(self.wait_for_place(shutdown).await?),
             }

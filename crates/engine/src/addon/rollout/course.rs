@@ -241,9 +241,9 @@ impl Rollout {
         if setting.progress.wanted.as_ref() == Some(wanted) {
             return;
         }
-        setting.progress.is_upgrade |= setting.progress.last_applied.is_some();
         if !self.is_gated(entry) {
             self.end_superseded(entry, setting, facts);
+            setting.progress.is_upgrade |= setting.progress.last_applied.is_some();
             (setting.progress.started, setting.progress.finished) = (Some(Time(facts.now)), None);
             setting.happenings.push(Happening::Started(wanted.clone()));
         }
@@ -342,6 +342,7 @@ impl Rollout {
     /// A set comes through the gate, and from now on counts as good.
     fn let_through(&mut self, entry: usize, wanted: &Goal, setting: &mut Setting, facts: &Facts) {
         let progress = &mut setting.progress;
+        progress.is_upgrade |= progress.last_applied.is_some();
         trust(progress, &wanted.fingerprint);
         progress.last_known_good = Some(wanted.fingerprint.clone());
         progress.gates = self.open_gate(entry, &wanted.fingerprint, facts.now).into_iter().collect();
@@ -562,7 +563,7 @@ impl Rollout {
         let (late, in_flight) = (lane.all().late, decided.moving);
         let is_wanted = goal == progress.wanted;
         let decided = if is_wanted { decided.counts() } else { decided.counts_before_the_wanted() };
-        Course { goal, hold, shut, problem, late, in_flight, selected, progress, decided }
+        Course { progress, goal, hold, shut, problem, decided, late, in_flight, selected }
     }
 
     /// What keeps an entry from beginning anything. What it waits for does not, while something else that came through a gate goes on.
