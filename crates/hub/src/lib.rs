@@ -376,7 +376,7 @@ fn run_controllers(options: &Options, queues: Queues, client: &Client, tools: &T
         run(AddOns { dialect: options.dialect }, queues.addons, client, tools, stage);
         run(Rollouts { dialect: options.dialect }, queues.rollouts, client, tools, stage);
         run(TokenInfrastructure::default(), queues.tokens, client, tools, stage);
-        run(Revisions, queues.revisions, client, tools, stage);
+        run(Revisions::default(), queues.revisions, client, tools, stage);
     } else {
         for queue in [queues.installs, queues.addons, queues.rollouts, queues.tokens, queues.revisions] {
             queue.close();

@@ -50,7 +50,7 @@ pub fn inherited(
 }
 
 /// Makes somebody an owner, and who controls the object, unless somebody else does.
-fn own(owners: &mut Vec<OwnerReference>, owner: &OwnerReference) {
+pub fn own(owners: &mut Vec<OwnerReference>, owner: &OwnerReference) {
     let group = |owner: &OwnerReference| owner.api_version.split_once('/').map(|(group, _)| group.to_owned());
     let is_same =
         |there: &OwnerReference| (&there.kind, &there.name, group(there)) == (&owner.kind, &owner.name, group(owner));

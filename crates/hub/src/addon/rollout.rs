@@ -7,14 +7,17 @@
 mod case;
 mod record;
 
+use std::{collections::BTreeSet, sync::Arc};
+
 use drover_api::{
     addon::ClusterManagementAddOn,
     drover::{AddOnRollout, AddOnRolloutSpec},
+    grammar::SetFingerprint,
 };
-use drover_engine::addon::inheritance::is_managed;
+use drover_engine::addon::inheritance::{is_managed, own};
 use drover_runtime::{
     controller::{Plan, Reconciler},
-    store::ObjectKey,
+    store::{Change, ObjectKey},
     write::Write,
 };
 use k8s_openapi::jiff::Timestamp;
@@ -44,6 +47,10 @@ impl Reconciler<Fleet> for Rollouts {
         let Some(record) = fleet.configs.rollout(key) else {
             return Plan::from_iter([Write::create(record_of(addon))]);
         };
+        // One that an add-on of this name has left behind would go with it.
+        if let Some(write) = Write::update(record, &owned(record, addon)) {
+            return Plan::from_iter([write]);
+        }
         let case = Case { fleet, key, addon, record, hub: self, now };
         case.follow(&mut book.open())
     }
@@ -51,7 +58,43 @@ impl Reconciler<Fleet> for Rollouts {
 
 /// What remembers the rollouts of an add-on; it goes with it.
 fn record_of(addon: &ClusterManagementAddOn) -> AddOnRollout {
-    let mut record = AddOnRollout::new(&addon.name_any(), AddOnRolloutSpec {});
-    record.metadata.owner_references = addon.controller_owner_ref(&()).map(|owner| vec![owner]);
-    record
+    owned(&AddOnRollout::new(&addon.name_any(), AddOnRolloutSpec {}), addon)
 }
+
+/// The record, as one that goes with the add-on.
+fn owned(record: &AddOnRollout, addon: &ClusterManagementAddOn) -> AddOnRollout {
+    let mut wanted = record.clone();
+    if let Some(owner) = addon.controller_owner_ref(&()) {
+        own(wanted.owner_references_mut(), &owner);
+    }
+    wanted
+}
+
+impl Fleet {
+    /// Marks the add-ons on clusters that have something else to say now, because a set that they were given is remembered again. Where
+    /// nothing was remembered before, that may be any.
+    pub(crate) fn mark_who_has_sets_of(&self, change: &Change<AddOnRollout>) {
+        let status = |record: &Option<Arc<AddOnRollout>>| record.as_ref().and_then(|record| record.status.clone());
+        let (Some(new), old) = (status(&change.new), status(&change.old)) else { return };
+        let Some(old) = old else {
+            return self.addons.on_clusters(&change.key.name).for_each(|key| self.queues.addons.mark(key.clone()));
+        };
+        let is_known = |set: &SetFingerprint| old.sets.iter().any(|known| known.fingerprint == *set);
+        let found: BTreeSet<_> = new.sets.iter().map(|set| &set.fingerprint).filter(|set| !is_known(set)).collect();
+        let Some(book) = self.addons.books.get(&change.key).filter(|_| !found.is_empty()) else { return };
+        let pages = book.open();
+        // Seldom is anybody given a set before it is remembered, so that nobody has to be looked for.
+        if !pages.rollout.given().any(|set| found.contains(set)) {
+            return;
+        }
+        for (cluster, member) in pages.rollout.members() {
+            let given = member.addon.as_ref().and_then(|addon| addon.given.as_ref());
+            if given.is_some_and(|given| found.contains(&given.set)) {
+                self.queues.addons.mark(ObjectKey::namespaced(cluster.as_str(), &change.key.name));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

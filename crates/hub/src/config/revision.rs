@@ -5,7 +5,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::Arc,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -27,7 +27,8 @@ use k8s_openapi::jiff::Timestamp;
 
 use crate::fleet::{Fleet, Queues};
 
-/// How long a revision is kept that nobody needs. Whoever makes one says only afterwards what for.
+/// How long a revision is kept that nobody needs. Whoever makes one says only afterwards what for, and who has lost what it needed it for
+/// may say so again.
 const GRACE: Duration = Duration::from_mins(1);
 
 /// The revisions that are kept, and the rollouts that need them.
@@ -82,13 +83,11 @@ impl Kept {
         if let Some(old) = change.old.as_deref().map(content_of) {
             take(&mut self.of_content, old, &change.key);
         }
-        match change.new.as_deref().map(content_of) {
-            Some(content) => {
-                put(&mut self.of_content, content, &change.key);
-                self.queue.mark(change.key.clone());
-            }
-            None => self.queue.forget(&change.key),
+        if let Some(content) = change.new.as_deref().map(content_of) {
+            put(&mut self.of_content, content, &change.key);
         }
+        // One that is gone is not counted any more by who removes them.
+        self.queue.mark(change.key.clone());
         // If somebody needs what is gone, it has to be made again while that can be done; what is back can be given again.
         let (old, new) = (change.old.as_deref(), change.new.as_deref());
         let come_or_gone = old.xor(new).map(content_of);
@@ -105,6 +104,12 @@ impl Kept {
         for content in old.difference(&new) {
             take(&mut self.needed_by, *content, &change.key);
             self.mark(content.0, content.1);
+        }
+        // What is gone is made again; what was made, or has another owner, is decided on.
+        let owners =
+            |rollout: &Option<Arc<AddOnRollout>>| rollout.as_ref().map(|it| it.metadata.owner_references.clone());
+        if owners(&change.old) != owners(&change.new) {
+            self.rollout_queue.mark(change.key.clone());
         }
         // As long as it could not be read, it might have needed any of them.
         if change.old.is_none() {
@@ -172,11 +177,37 @@ impl Tracks<AddOnRollout> for Fleet {
 
     fn changed(&mut self, change: &Change<AddOnRollout>) {
         self.configs.kept.rollout_changed(change);
+        self.mark_who_has_sets_of(change);
     }
 }
 
 /// Removes revisions that nobody needs.
-pub(crate) struct Revisions;
+#[derive(Default)]
+pub(crate) struct Revisions {
+    /// Since when nobody needs them, as far as this process has seen.
+    idle: Mutex<BTreeMap<ObjectKey, Timestamp>>,
+}
+
+impl Revisions {
+    fn idle(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, Timestamp>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many revisions are counted that nobody needs.
+    #[cfg(test)]
+    pub(super) fn counted(&self) -> usize {
+        self.idle().len()
+    }
+
+    /// Since when nobody needs a revision, which nobody needs now.
+    fn idle_since(&self, key: &ObjectKey, now: Timestamp) -> Timestamp {
+        let mut idle = self.idle();
+        let since = idle.entry(key.clone()).or_insert(now);
+        // A clock that was set back does not make it stay for longer.
+        *since = now.min(*since);
+        *since
+    }
+}
 
 impl Reconciler<Fleet> for Revisions {
     type Key = ObjectKey;
@@ -184,19 +215,24 @@ impl Reconciler<Fleet> for Revisions {
     const NAME: &'static str = "drover-config-revision";
 
     fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan<Fleet> {
-        let kept = &fleet.configs.kept;
-        let Some(revision) = kept.revisions.get(key) else { return Plan::default() };
-        let (group_resource, hash) = content_of(revision);
-        let is_going = revision.metadata.deletion_timestamp.is_some();
-        if is_going || kept.is_needed((group_resource, hash)) || fleet.configs.is_live(group_resource, hash) {
+        let idle = fleet.configs.kept.revisions.get(key).filter(|revision| is_idle(fleet, revision));
+        let Some(revision) = idle else {
+            self.idle().remove(key);
             return Plan::default();
-        }
-        let due = revision.metadata.creation_timestamp.as_ref().map_or(now, |made| after(made.0, GRACE));
+        };
+        let due = after(self.idle_since(key, now), GRACE);
         if now < due {
             return Plan { wake: Some(due), ..Plan::default() };
         }
         [Write::delete(&**revision)].into_iter().collect()
     }
+}
+
+/// Whether nobody needs a revision, and it is not on its way out.
+fn is_idle(fleet: &Fleet, revision: &ConfigRevision) -> bool {
+    let (group_resource, hash) = content_of(revision);
+    let is_going = revision.metadata.deletion_timestamp.is_some();
+    !is_going && !fleet.configs.kept.is_needed((group_resource, hash)) && !fleet.configs.is_live(group_resource, hash)
 }
 
 /// What has to be written so that the contents of a set are kept, as far as there still is what has them.

@@ -15,7 +15,7 @@ use drover_runtime::{
     queue::{Done, Queue},
 };
 use k8s_openapi::jiff::Timestamp;
-use kube::api::{DynamicObject, ObjectMeta};
+use kube::api::DynamicObject;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -34,6 +34,7 @@ struct Scene {
     fleet: Shared<Fleet>,
     freshness: Freshness,
     queues: Queues,
+    revisions: Revisions,
     version: u64,
 }
 
@@ -43,7 +44,7 @@ impl Scene {
         let (freshness, queues) = (Freshness::default(), Queues::new(&clock));
         let mut fleet = Fleet::new(queues.clone(), clock);
         fleet.configs = Configs::new(HOME, &queues, &freshness);
-        Self { fleet: Shared::new(fleet), freshness, queues, version: 0 }
+        Self { fleet: Shared::new(fleet), freshness, queues, revisions: Revisions::default(), version: 0 }
     }
 
     /// An object in a version that comes after all others.
@@ -135,10 +136,21 @@ impl Scene {
         self.fleet.apply(rollout);
     }
 
+    fn rollout_gone(&mut self, name: &str) {
+        let last = self.object::<AddOnRollout>("", name, &json!({})).metadata;
+        self.fleet.delete::<AddOnRollout>(&last);
+    }
+
+    fn revision_gone(&mut self, of: &str, content: &str) {
+        let name = revision::name(&type_(of), &spec_hash(content));
+        let last = self.object::<DynamicObject>(HOME, &name, &json!({})).metadata;
+        self.fleet.delete::<ConfigRevision>(&last);
+    }
+
     /// What becomes of the revision of a content, so long after noon.
     fn collect(&self, of: &str, content: &str, later: Duration) -> Plan {
         let key = ObjectKey::namespaced(HOME, &revision::name(&type_(of), &spec_hash(content)));
-        let plan = Revisions.plan(&self.fleet.read(), &key, after(noon(), later));
+        let plan = self.revisions.plan(&self.fleet.read(), &key, after(noon(), later));
         match (&plan.writes[..], plan.wake) {
             ([], None) => Plan::Keep,
             ([], Some(wake)) => Plan::Wait(wake),
@@ -420,58 +432,101 @@ fn a_label_alone_can_change_the_version_of_a_template() {
 
 const THINGS: &str = "things.example.com";
 
+/// A minute, for which a revision is kept that nobody needs.
+const MINUTE: Duration = Duration::from_mins(1);
+
+/// So long after noon.
+fn plus(later: Duration) -> Timestamp {
+    after(noon(), later)
+}
+
 #[test]
 fn a_revision_is_kept_while_a_rollout_or_a_configuration_has_its_content() {
     let mut scene = Scene::new();
-    let later = Duration::from_hours(1);
+    let now = Duration::ZERO;
+    let idle = Plan::Wait(plus(MINUTE));
     scene.revision(THINGS, "{}");
-    assert_eq!(scene.collect(THINGS, "{}", later), Plan::Delete);
+    assert_eq!(scene.collect(THINGS, "{}", now), idle);
     marked(&scene.queues.revisions);
 
     scene.rollout("addon", THINGS, &["{}", r#"{"a":1}"#]);
-    assert_eq!(scene.collect(THINGS, "{}", later), Plan::Keep, "a rollout needs it");
+    assert_eq!(scene.collect(THINGS, "{}", now), Plan::Keep, "a rollout needs it");
     marked(&scene.queues.revisions);
     scene.rollout("addon", THINGS, &["{}"]);
     assert!(marked(&scene.queues.revisions).is_empty(), "it still does");
     scene.rollout("addon", THINGS, &[]);
     assert_eq!(marked(&scene.queues.revisions).len(), 1, "it does not any more");
-    assert_eq!(scene.collect(THINGS, "{}", later), Plan::Delete);
+    assert_eq!(scene.collect(THINGS, "{}", now), idle);
 
     scene.addon("addon", &defaults(THINGS, "one"));
-    assert_eq!(scene.collect(THINGS, "{}", later), Plan::Keep, "what the type contains is not known");
+    assert_eq!(scene.collect(THINGS, "{}", now), Plan::Keep, "what the type contains is not known");
     scene.listed(THINGS);
     assert_eq!(marked(&scene.queues.revisions).len(), 1, "now it is");
-    assert_eq!(scene.collect(THINGS, "{}", later), Plan::Delete);
+    assert_eq!(scene.collect(THINGS, "{}", now), idle);
     scene.config(THINGS, "ns", "one", &json!({}));
     scene.config(THINGS, "ns", "two", &json!({}));
-    assert_eq!(scene.collect(THINGS, "{}", later), Plan::Keep, "two configurations have its content");
+    assert_eq!(scene.collect(THINGS, "{}", now), Plan::Keep, "two configurations have its content");
     scene.config(THINGS, "ns", "one", &json!({ "a": 1 }));
     assert!(marked(&scene.queues.revisions).is_empty(), "one still has");
     scene.config_gone(THINGS, "ns", "two");
     assert_eq!(marked(&scene.queues.revisions).len(), 1, "none has");
-    assert_eq!(scene.collect(THINGS, "{}", later), Plan::Delete);
+    assert_eq!(scene.collect(THINGS, "{}", now), idle);
+    assert_eq!(scene.collect(THINGS, "{}", MINUTE), Plan::Delete);
 }
 
 #[test]
-fn a_revision_that_was_just_made_is_kept_for_a_moment() {
+fn a_revision_stays_for_a_minute_from_when_nobody_needs_it_any_more() {
     let mut scene = Scene::new();
     scene.revision(THINGS, "{}");
-    let minute = Duration::from_mins(1);
-    assert_eq!(scene.collect(THINGS, "{}", Duration::from_secs(59)), Plan::Wait(after(noon(), minute)));
-    assert_eq!(scene.collect(THINGS, "{}", minute), Plan::Delete);
+    assert_eq!(scene.collect(THINGS, "{}", Duration::from_secs(59)), Plan::Wait(plus(Duration::from_secs(119))));
+    scene.rollout("addon", THINGS, &["{}"]);
+    let hour = Duration::from_hours(1);
+    assert_eq!(scene.collect(THINGS, "{}", hour), Plan::Keep);
+    scene.rollout_gone("addon");
+    assert_eq!(scene.collect(THINGS, "{}", hour), Plan::Wait(plus(hour + MINUTE)), "what is made again may need it");
+    assert_eq!(scene.collect(THINGS, "{}", MINUTE), Plan::Wait(plus(2 * MINUTE)), "the clock was set back");
+    assert_eq!(scene.collect(THINGS, "{}", 2 * MINUTE), Plan::Delete);
+}
+
+#[test]
+fn a_revision_that_is_gone_is_not_counted_any_more() {
+    let mut scene = Scene::new();
+    scene.revision(THINGS, "{}");
+    scene.collect(THINGS, "{}", Duration::ZERO);
+    assert_eq!(scene.revisions.counted(), 1);
+    marked(&scene.queues.revisions);
+    scene.revision_gone(THINGS, "{}");
+    assert_eq!(marked(&scene.queues.revisions).len(), 1);
+    scene.collect(THINGS, "{}", Duration::ZERO);
+    assert_eq!(scene.revisions.counted(), 0);
 }
 
 #[test]
 fn no_revision_is_removed_while_a_rollout_can_not_be_read() {
     let mut scene = Scene::new();
-    let later = Duration::from_hours(1);
     scene.revision(THINGS, "{}");
     scene.fleet.keep::<AddOnRollout>(&ObjectKey::cluster_wide("addon"));
-    assert_eq!(scene.collect(THINGS, "{}", later), Plan::Keep);
+    assert_eq!(scene.collect(THINGS, "{}", MINUTE), Plan::Keep);
     marked(&scene.queues.revisions);
     scene.rollout("addon", THINGS, &[]);
     assert_eq!(marked(&scene.queues.revisions).len(), 1);
-    assert_eq!(scene.collect(THINGS, "{}", later), Plan::Delete);
+    assert_eq!(scene.collect(THINGS, "{}", MINUTE), Plan::Wait(plus(2 * MINUTE)));
+}
+
+#[test]
+fn what_remembers_rollouts_is_decided_on_when_it_comes_or_goes_and_when_it_has_another_owner() {
+    let mut scene = Scene::new();
+    scene.rollout("addon", THINGS, &[]);
+    assert_eq!(marked(&scene.queues.rollouts), ["addon"]);
+    scene.rollout("addon", THINGS, &["{}"]);
+    assert!(marked(&scene.queues.rollouts).is_empty(), "what is remembered follows from what is decided");
+    let owners = json!([{ "apiVersion": "a/v1", "kind": "A", "name": "a", "uid": "a" }]);
+    let owned = json!({ "metadata": { "ownerReferences": owners } });
+    let owned = scene.object::<AddOnRollout>("", "addon", &owned);
+    scene.fleet.apply(owned);
+    assert_eq!(marked(&scene.queues.rollouts), ["addon"]);
+    scene.rollout_gone("addon");
+    assert_eq!(marked(&scene.queues.rollouts), ["addon"]);
 }
 
 #[test]
@@ -509,9 +564,8 @@ fn revisions_are_in_memory_without_their_contents_and_are_missed_by_who_needs_th
     scene.rollout("other", THINGS, &[]);
     let key = ObjectKey::namespaced(HOME, &revision::name(&type_(THINGS), &spec_hash("{}")));
     let revision = scene.fleet.update(|fleet| Tracks::<ConfigRevision>::store(fleet).get(&key).cloned());
-    let revision = Arc::unwrap_or_clone(revision.expect("it is there"));
-    assert_eq!(revision.spec.content, None);
-    let last = ObjectMeta { resource_version: Some("999".to_owned()), ..revision.metadata };
-    scene.fleet.delete::<ConfigRevision>(&last);
+    assert_eq!(revision.expect("it is there").spec.content, None);
+    marked(&scene.queues.rollouts);
+    scene.revision_gone(THINGS, "{}");
     assert_eq!(marked(&scene.queues.rollouts), ["addon"]);
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use drover_api::{
     addon::{AddOnHubConfig, ManagedClusterAddOn},
-    drover::ConfigRevision,
+    drover::{AddOnRollout, ConfigRevision, RolloutState},
 };
 use drover_testkit::{World, play::Behaviour, wait};
 use k8s_openapi::api::{
@@ -17,7 +17,7 @@ use kube::{
 };
 use serde_json::{Value, json};
 
-use super::{ADDON, Field, behind, placement, rolling, update_all};
+use super::{ADDON, Field, YYY, behind, placement, rolling, update_all};
 use crate::running::{NAMESPACE, change, create};
 
 drover_testkit::scenarios! {
@@ -25,6 +25,7 @@ drover_testkit::scenarios! {
         an_edit_in_place_rolls_out_like_anything_else,
         what_nobody_needs_any_more_is_collected,
         a_config_map_is_kept_and_of_a_secret_only_its_hash,
+        what_is_remembered_can_be_lost_and_left_behind,
     }
 }
 
@@ -126,11 +127,11 @@ async fn what_nobody_needs_any_more_is_collected(world: World) {
         field.edit("config", &format!("v{version}")).await;
         last = field.runs_other_than("c1", &last).await;
     }
-    field.pass(LATER);
-    let revisions = field.revisions().list(&ListParams::default()).await.expect("revisions can be listed");
-    for revision in revisions.into_iter().filter(|revision| revision.spec.spec_hash.to_string() == first) {
-        wait::gone(&field.revisions(), revision.metadata.name.as_deref().unwrap_or_default()).await;
-    }
+    wait::attempt("the first is gone", async || {
+        field.pass(LATER);
+        if field.kept().await.contains_key(&first) { Err("it is kept") } else { Ok(()) }
+    })
+    .await;
     let kept = field.kept().await;
     assert!(kept.contains_key(&last) && kept.len() >= 10, "{kept:?}");
 
@@ -138,6 +139,7 @@ async fn what_nobody_needs_any_more_is_collected(world: World) {
     field.addons().delete(ADDON, &DeleteParams::default()).await.expect("an add-on can be deleted");
     let _ = field.rollouts().delete(ADDON, &DeleteParams::default()).await;
     wait::attempt("only the last is kept", async || {
+        field.pass(LATER);
         let kept = field.kept().await;
         if kept.keys().eq([&last]) { Ok(()) } else { Err(format!("{kept:?}")) }
     })
@@ -189,5 +191,33 @@ async fn a_config_map_is_kept_and_of_a_secret_only_its_hash(world: World) {
     let kept = field.kept().await;
     assert_eq!(kept[&map].as_deref(), Some(r#"{"data":{"key":"other"}}"#));
     assert_eq!(kept.get(&secret).cloned().flatten(), None, "{kept:?}");
+    field.hub.stop().await;
+}
+
+async fn what_is_remembered_can_be_lost_and_left_behind(world: World) {
+    let field = Field::of_one_placement(world, &["a1", "a2"], &rolling("1")).await;
+    field.behave(&["a1", "a2"], Behaviour::Silent);
+    field.list(&[placement("aws-placement", YYY, rolling("1"))]).await;
+    field.says("aws-placement", "True/Upgrading: 1/2 upgrading...").await;
+
+    // Who is on the way arrives, and the next one follows.
+    field.rollouts().delete(ADDON, &DeleteParams::default()).await.expect("it can be deleted");
+    field.remembers("it is made again", |status| status.state == Some(RolloutState::RollingOut)).await;
+    field.behave(&["a1", "a2"], Behaviour::Well);
+    for cluster in ["a1", "a2"] {
+        field.is_given(cluster, YYY).await;
+    }
+    field.remembers("it is complete", |status| status.state == Some(RolloutState::Complete)).await;
+
+    // An add-on that comes after another has what that one has left behind.
+    field.addons().delete(ADDON, &DeleteParams::default()).await.expect("an add-on can be deleted");
+    wait::gone(&field.addons(), ADDON).await;
+    field.list(&[placement("aws-placement", YYY, rolling("1"))]).await;
+    let addon = field.addons().get(ADDON).await.expect("it is there");
+    wait::until(&field.rollouts(), ADDON, "it belongs to the add-on", |rollout: &AddOnRollout| {
+        let owners = rollout.metadata.owner_references.iter().flatten().map(|owner| Some(&owner.uid));
+        owners.eq([addon.metadata.uid.as_ref()])
+    })
+    .await;
     field.hub.stop().await;
 }
