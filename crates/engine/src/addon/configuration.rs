@@ -179,9 +179,29 @@ pub struct Configuration<'a, C> {
 /// A configuration, and where it is asked for.
 type Asked = BTreeMap<ConfigGroupResource, (Level, Vec<ConfigReferent>)>;
 
+/// What is asked for, and the version that goes with it.
+type Settled = (Asked, Option<(Version, VersionSource)>);
+
 impl<C: Catalog> Configuration<'_, C> {
     /// What the clusters of an entry are configured to: those of a placement, or those that no placement selects.
     pub fn of(&self, placement: Option<&PlacementStrategy>) -> Result<Configured, Problem> {
+        let (asked, version) = self.asked(placement)?;
+        let configs = self.look_up_all(&asked, |config| self.hash_by_manager(config))?;
+        let version_from = version.as_ref().map(|(_, source)| *source);
+        Ok(Configured { set: Set::new(configs, version.map(|(version, _)| version)), version_from })
+    }
+
+    /// What the clusters of an entry are configured to where the hub may not read some of it: the add-on's manager finds out the hash of
+    /// what is listed, and of nothing else. Nothing where nobody can tell what to list.
+    #[must_use]
+    pub fn listed(&self, placement: Option<&PlacementStrategy>) -> Option<Set> {
+        let (asked, version) = self.asked(placement).ok()?;
+        let configs = self.list(&asked, |config| self.hash_by_manager(config));
+        Some(Set::new(configs, version.map(|(version, _)| version)))
+    }
+
+    /// What is asked for of the clusters of an entry.
+    fn asked(&self, placement: Option<&PlacementStrategy>) -> Result<Settled, Problem> {
         self.versions.doubt.clone().map_or(Ok(()), Err)?;
         let asked = asked(self.addon, placement);
         let template = placement.and_then(|placement| placement.addon_template.as_ref());
@@ -190,10 +210,7 @@ impl<C: Catalog> Configuration<'_, C> {
             Some((level, version)) => Some((level, version, VersionSource::HubConfig)),
             None => from_placement.map(|version| (Level::Placement, version.clone(), VersionSource::AddOnTemplate)),
         };
-        let (asked, version) = self.settle(asked, version)?;
-        let configs = self.look_up_all(&asked, |config| self.hash_by_manager(config))?;
-        let version_from = version.as_ref().map(|(_, source)| *source);
-        Ok(Configured { set: Set::new(configs, version.map(|(version, _)| version)), version_from })
+        self.settle(asked, version)
     }
 
     /// The version that the effective AddOnHubConfig asks for.
@@ -214,11 +231,7 @@ impl<C: Catalog> Configuration<'_, C> {
     }
 
     /// Brings together which template is referred to and which version is asked for: the higher place goes before the lower one.
-    fn settle(
-        &self,
-        mut asked: Asked,
-        version: Option<(Level, Version, VersionSource)>,
-    ) -> Result<(Asked, Option<(Version, VersionSource)>), Problem> {
+    fn settle(&self, mut asked: Asked, version: Option<(Level, Version, VersionSource)>) -> Result<Settled, Problem> {
         let type_ = addon_type(TEMPLATES);
         let template = asked.get(&type_).and_then(|(level, referents)| Some((*level, referents.first()?.clone())));
         let by_default =
@@ -267,15 +280,13 @@ impl<C: Catalog> Configuration<'_, C> {
         asked: &Asked,
         by_manager: impl Fn(&AddOnConfig) -> Option<SpecHash>,
     ) -> Result<Vec<SetConfig>, Problem> {
-        let all =
-            asked.iter().flat_map(|(type_, (_, referents))| referents.iter().map(move |referent| (type_, referent)));
-        all.map(|(type_, referent)| {
-            let config = AddOnConfig { group_resource: type_.clone(), referent: referent.clone() };
-            let spec_hash = self.look_up(&config, &by_manager)?;
-            let config = ConfigSpecHash { referent: referent.clone(), spec_hash };
-            Ok(SetConfig { group_resource: type_.clone(), config })
-        })
-        .collect()
+        all(asked).map(|config| Ok(with_hash(self.look_up(&config, &by_manager)?, config))).collect()
+    }
+
+    /// What is asked for, each with its hash as far as that can be told.
+    fn list(&self, asked: &Asked, by_manager: impl Fn(&AddOnConfig) -> Option<SpecHash>) -> Vec<SetConfig> {
+        let hash = |config: &AddOnConfig| self.look_up(config, &by_manager).unwrap_or(SpecHash::Missing);
+        all(asked).map(|config| with_hash(hash(&config), config)).collect()
     }
 
     /// The hash of a configuration. What the hub may not read, the add-on's manager may have.
@@ -294,12 +305,13 @@ impl<C: Catalog> Configuration<'_, C> {
     /// The hash that the add-on's manager has found for a configuration of its own.
     fn hash_by_manager(&self, config: &AddOnConfig) -> Option<SpecHash> {
         let status = self.addon.status.as_ref()?;
-        let defaults =
-            status.default_config_references_v1alpha1.iter().chain(&status.default_config_references_v1beta1);
-        let defaults = defaults.map(|reference| (&reference.group_resource, reference.desired_config.as_ref()));
         let placements = status.install_progressions.iter().flat_map(|progression| &progression.config_references);
         let placements = placements.map(|reference| (&reference.group_resource, reference.desired_config.as_ref()));
-        let states = defaults.chain(placements).filter(|(type_, _)| **type_ == config.group_resource);
+        // A manager fills in the list of defaults of its own version of the API. What an older one has left behind counts last.
+        let defaults =
+            status.default_config_references_v1beta1.iter().chain(&status.default_config_references_v1alpha1);
+        let defaults = defaults.map(|reference| (&reference.group_resource, reference.desired_config.as_ref()));
+        let states = placements.chain(defaults).filter(|(type_, _)| **type_ == config.group_resource);
         let mut states =
             states.filter_map(|(_, state)| state).filter(|state| is_same(&state.referent, &config.referent));
         states.find(|state| !state.spec_hash.is_missing()).map(|state| state.spec_hash.clone())
@@ -318,8 +330,16 @@ impl<C: Catalog> Configuration<'_, C> {
                 unsupported.insert(config.group_resource.clone());
             }
         }
-        let overrides = self.overrides(on_cluster, asked);
-        Own { overrides, unsupported: unsupported.into_iter().collect(), version: own_version(on_cluster).cloned() }
+        let by_manager = |config: &AddOnConfig| hash_on_cluster(on_cluster, config);
+        let settled = self.settle_own(on_cluster, asked);
+        let overrides = settled.clone().and_then(|(asked, version)| {
+            let configs = self.look_up_all(&asked, by_manager)?;
+            Ok(overrides(configs, version))
+        });
+        let listed = settled.ok().filter(|_| matches!(overrides, Err(Problem::Forbidden(_))));
+        let listed = listed.map(|(asked, version)| self::overrides(self.list(&asked, by_manager), version));
+        let unsupported = unsupported.into_iter().collect();
+        Own { overrides, listed, unsupported, version: own_version(on_cluster).cloned() }
     }
 
     /// The types that may be configured on single clusters. Those of an add-on made from templates are known.
@@ -329,22 +349,34 @@ impl<C: Catalog> Configuration<'_, C> {
         declared.chain(known.into_iter().filter(|_| !self.templates.is_empty())).collect()
     }
 
-    fn overrides(&self, on_cluster: &ManagedClusterAddOn, asked: Asked) -> Result<Overrides, Problem> {
+    fn settle_own(&self, on_cluster: &ManagedClusterAddOn, asked: Asked) -> Result<Settled, Problem> {
         let version = match own_version(on_cluster) {
             Some(version) => Some((Level::Cluster, version.clone(), VersionSource::User)),
             None => self.hub_config_version(&asked)?.map(|(level, version)| (level, version, VersionSource::HubConfig)),
         };
-        let (asked, version) = match version {
-            None if !asked.contains_key(&addon_type(TEMPLATES)) => (asked, None),
-            version => self.settle(asked, version)?,
-        };
-        let configs = self.look_up_all(&asked, |config| hash_on_cluster(on_cluster, config))?;
-        let mut overrides = Overrides { version: version.map(|(version, _)| version), ..Overrides::default() };
-        for config in configs {
-            overrides.configs.entry(config.group_resource).or_default().push(config.config);
+        match version {
+            None if !asked.contains_key(&addon_type(TEMPLATES)) => Ok((asked, None)),
+            version => self.settle(asked, version),
         }
-        Ok(overrides)
     }
+}
+
+/// All configurations that are asked for.
+fn all(asked: &Asked) -> impl Iterator<Item = AddOnConfig> {
+    let all = asked.iter().flat_map(|(type_, (_, referents))| referents.iter().map(move |referent| (type_, referent)));
+    all.map(|(type_, referent)| AddOnConfig { group_resource: type_.clone(), referent: referent.clone() })
+}
+
+fn with_hash(spec_hash: SpecHash, AddOnConfig { group_resource, referent }: AddOnConfig) -> SetConfig {
+    SetConfig { group_resource, config: ConfigSpecHash { referent, spec_hash } }
+}
+
+fn overrides(configs: Vec<SetConfig>, version: Option<(Version, VersionSource)>) -> Overrides {
+    let mut overrides = Overrides { version: version.map(|(version, _)| version), ..Overrides::default() };
+    for config in configs {
+        overrides.configs.entry(config.group_resource).or_default().push(config.config);
+    }
+    overrides
 }
 
 /// What a user has asked for on one cluster.
@@ -352,6 +384,8 @@ impl<C: Catalog> Configuration<'_, C> {
 pub struct Own {
     /// It, or why it can not be had: then the cluster keeps what it has.
     pub overrides: Result<Overrides, Problem>,
+    /// What is listed although the hub may not read all of it, so that the add-on's manager finds out the rest.
+    pub listed: Option<Overrides>,
     /// Types that can not be configured on single clusters; what was asked for of them is not used.
     pub unsupported: Vec<ConfigGroupResource>,
     /// The version that the user has asked for.
@@ -607,6 +641,51 @@ mod tests {
         )
         .expect("a valid status");
         assert_eq!(words(&ask(&addon, &shelf).expect("the manager has it")), "others/mine=h9");
+    }
+
+    #[test]
+    fn what_the_manager_says_of_placements_goes_before_what_is_left_of_an_older_one() {
+        let mut addon = placed(&[config("others", "mine")], json!({}));
+        let shelf = shelf().but("others", "mine", Found::Forbidden);
+        let reference = |hash: &str| json!([{ "group": ADDON_GROUP, "resource": "others", "desiredConfig": { "name": "mine", "specHash": hash } }]);
+        let mut found = |status: Value| {
+            addon.status = serde_json::from_value(status).expect("a valid status");
+            words(&ask(&addon, &shelf).expect("the manager has it"))
+        };
+        let defaults =
+            json!({ "defaultconfigReferences": reference("h1"), "defaultConfigReferences": reference("h2") });
+        assert_eq!(found(defaults.clone()), "others/mine=h2");
+        let mut all = defaults;
+        all["installProgressions"] =
+            json!([{ "namespace": "default", "name": "aws", "configReferences": reference("h3") }]);
+        assert_eq!(found(all), "others/mine=h3");
+    }
+
+    #[test]
+    fn what_the_hub_may_not_read_is_listed_without_a_hash_until_the_manager_has_it() {
+        let listed = |found: Found| {
+            let addon =
+                placed(&[config(DEPLOYMENT_CONFIGS, "small")], json!({ "configs": [config("others", "mine")] }));
+            let shelf = shelf().but("others", "mine", found);
+            let versions = Versions::default();
+            let placement = addon.spec.install_strategy.as_ref().and_then(|strategy| strategy.placements.first());
+            let configuration = Configuration { addon: &addon, catalog: &shelf, templates: &[], versions: &versions };
+            let set = configuration.listed(placement).expect("it can be listed");
+            words(&Configured { set, version_from: None })
+        };
+        assert_eq!(listed(Found::Forbidden), "addondeploymentconfigs/small=h1 others/mine=");
+    }
+
+    #[test]
+    fn what_a_user_asks_for_and_the_hub_may_not_read_is_listed_too() {
+        let addon = placed(&[], json!({}));
+        let asked = json!({ "configs": [config(DEPLOYMENT_CONFIGS, "large")] });
+        let of = |found: Found| own(&addon, &shelf().but(DEPLOYMENT_CONFIGS, "large", found), asked.clone());
+        let forbidden = of(Found::Forbidden);
+        assert!(matches!(forbidden.overrides, Err(Problem::Forbidden(_))));
+        let listed = forbidden.listed.expect("the manager has to see it");
+        assert!(listed.configs[&addon_type(DEPLOYMENT_CONFIGS)][0].spec_hash.is_missing());
+        assert_eq!(of(Found::Missing).listed, None, "there is nothing to find out");
     }
 
     #[test]

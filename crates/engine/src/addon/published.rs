@@ -26,8 +26,8 @@ pub struct Overview<'a> {
     pub generation: Option<i64>,
     /// In whose words it is to be said.
     pub vocabulary: Vocabulary,
-    /// The default configurations, as they were found.
-    pub defaults: &'a [SetConfig],
+    /// The default configurations.
+    pub defaults: &'a [DefaultConfig],
     /// The placements, in their order.
     pub placements: &'a [PlacementProgress<'a>],
     /// All clusters of the add-on.
@@ -36,6 +36,15 @@ pub struct Overview<'a> {
     pub supported_versions: &'a [Version],
     /// The version that is installed where none is asked for.
     pub default_version: Option<&'a Version>,
+}
+
+/// A default configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DefaultConfig {
+    /// Which it is.
+    pub config: AddOnConfig,
+    /// Its hash, if the hub can tell. Otherwise the add-on's manager does.
+    pub hash: Option<SpecHash>,
 }
 
 /// How far an add-on is on the clusters of one placement.
@@ -74,9 +83,9 @@ pub struct Clusters {
 #[must_use]
 pub fn progressions(overview: &Overview<'_>, now: Timestamp) -> ClusterManagementAddOnStatus {
     let ocm: Vec<_> = overview.placements.iter().map(|placement| progression(placement, overview, now)).collect();
-    let default_references = default_references(overview.defaults);
+    let stored = overview.stored.cloned().unwrap_or_default();
     let plain = ClusterManagementAddOnStatus {
-        default_config_references_v1alpha1: default_references.clone(),
+        default_config_references_v1alpha1: defaults(overview.defaults, &stored.default_config_references_v1alpha1),
         install_progressions: ocm.clone(),
         ..ClusterManagementAddOnStatus::default()
     };
@@ -85,7 +94,7 @@ pub fn progressions(overview: &Overview<'_>, now: Timestamp) -> ClusterManagemen
     }
     ClusterManagementAddOnStatus {
         summary: summary(overview),
-        default_config_references_v1beta1: default_references,
+        default_config_references_v1beta1: defaults(overview.defaults, &stored.default_config_references_v1beta1),
         install_progression: ocm.into_iter().map(flat).collect(),
         supported_versions: overview.supported_versions.to_vec(),
         default_version: overview.default_version.cloned(),
@@ -93,10 +102,18 @@ pub fn progressions(overview: &Overview<'_>, now: Timestamp) -> ClusterManagemen
     }
 }
 
-fn default_references(defaults: &[SetConfig]) -> Vec<DefaultConfigReference> {
-    let reference = |SetConfig { group_resource, config }: &SetConfig| DefaultConfigReference {
-        group_resource: group_resource.clone(),
-        desired_config: Some(config.clone()),
+/// The list of default configurations. What the hub can not tell stays as it is stored in this very list: the add-on's manager writes it,
+/// in the list of its own version of the API.
+fn defaults(defaults: &[DefaultConfig], stored: &[DefaultConfigReference]) -> Vec<DefaultConfigReference> {
+    let stored = |config: &AddOnConfig| {
+        let of_type = stored.iter().filter(|reference| reference.group_resource == config.group_resource);
+        let mut states = of_type.filter_map(|reference| reference.desired_config.as_ref());
+        states.find(|state| state.referent == config.referent).map(|state| state.spec_hash.clone())
+    };
+    let reference = |DefaultConfig { config, hash }: &DefaultConfig| {
+        let spec_hash = hash.clone().or_else(|| stored(config)).unwrap_or(SpecHash::Missing);
+        let AddOnConfig { group_resource, referent } = config.clone();
+        DefaultConfigReference { group_resource, desired_config: Some(ConfigSpecHash { referent, spec_hash }) }
     };
     defaults.iter().map(reference).collect()
 }
@@ -211,6 +228,13 @@ mod tests {
             supported_versions: &[],
             default_version: None,
         }
+    }
+
+    /// A default configuration, with a hash if the hub can tell it.
+    fn default(resource: &str, name: &str, hash: Option<&str>) -> DefaultConfig {
+        let SetConfig { group_resource, config } = config(resource, name, hash.unwrap_or_default());
+        let hash = hash.map(|_| config.spec_hash);
+        DefaultConfig { config: AddOnConfig { group_resource, referent: config.referent }, hash }
     }
 
     fn json(overview: &Overview<'_>) -> Value {
@@ -396,7 +420,7 @@ mod tests {
         let (xxx, aws) = (hub("hub-xxx", "x"), placement("aws"));
         let example = Example { sets: [Some(&xxx), None, None], progress: Progress::Upgrading, given: 100, note: None };
         let placements = [example.of(&aws, 400)];
-        let defaults = [config("hubs", "hub-xxx", "x"), config("settings", "gone", "")];
+        let defaults = [default("hubs", "hub-xxx", Some("x")), default("settings", "gone", Some(""))];
         let versions = [version("v1"), version("v2")];
         let full = Overview {
             defaults: &defaults,
@@ -422,6 +446,26 @@ mod tests {
         let message = "selected clusters 400. configured addons 100/400 progressing..., 0 failed 0 timeout.";
         let said = condition(["True", "Progressing", message]);
         assert_eq!(ocm["installProgressions"][0]["conditions"], json!([said]));
+    }
+
+    #[test]
+    fn the_hash_of_a_default_that_the_hub_can_not_tell_is_left_to_who_can() {
+        let defaults = [default("settings", "unread", None)];
+        let overview = Overview { defaults: &defaults, ..overview(&[]) };
+        let hashes = |status: &ClusterManagementAddOnStatus| {
+            [&status.default_config_references_v1alpha1, &status.default_config_references_v1beta1].map(|list| {
+                list[0].desired_config.as_ref().map(|state| state.spec_hash.to_string()).unwrap_or_default()
+            })
+        };
+        let mut status = progressions(&overview, at(1));
+        assert_eq!(hashes(&status), ["", ""], "it is listed, so that it can be found out");
+        for hash in ["h1", "h2"] {
+            let state = status.default_config_references_v1beta1[0].desired_config.as_mut().expect("it is listed");
+            state.spec_hash = hash.parse().expect("any text is a hash");
+            let again = progressions(&Overview { stored: Some(&status), ..overview }, at(2));
+            assert_eq!(again, status, "there is nothing to write");
+            assert_eq!(hashes(&again), ["", hash]);
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! How far an add-on is on one cluster, found out from its works and told in its status.
 
 use drover_api::{
-    addon::{ManagedClusterAddOn, ManagedClusterAddOnStatus},
+    addon::{ConfigSpecHash, ManagedClusterAddOn, ManagedClusterAddOnStatus},
     drover::{AddOnRollout, SetConfig},
     grammar::Version,
     reference::ClusterName,
@@ -152,12 +152,13 @@ impl Subject<'_> {
         Some(status(&facts(Turn::Come(holding), self.shelf.vocabulary(Some(&effective))), self.now))
     }
 
-    /// What the cluster is to run: what it was given, with what a user has asked for instead. If that can not be had, it keeps what it has.
+    /// What the cluster is to run: what it was given, with what a user has asked for instead. If that can not be had, it keeps what it has,
+    /// unless the add-on's manager can tell.
     fn effective(&self, set: &Set, own: Option<&Own>) -> Set {
-        match own.map(|own| &own.overrides) {
-            None => set.clone(),
-            Some(Ok(overrides)) => set.with(overrides),
-            Some(Err(_)) => set.with(&self.kept(set)),
+        let Some(own) = own else { return set.clone() };
+        match (&own.overrides, &own.listed) {
+            (Ok(overrides), _) | (Err(_), Some(overrides)) => set.with(overrides),
+            (Err(_), None) => set.with(&self.kept(set)),
         }
     }
 
@@ -168,7 +169,8 @@ impl Subject<'_> {
         for reference in status.into_iter().flat_map(|status| &status.config_references) {
             let is_of_set =
                 set.configs().iter().any(|config| Some(&config.config) == reference.desired_config.as_ref());
-            if let Some(desired) = reference.desired_config.clone().filter(|_| !is_of_set) {
+            let is_known = |desired: &ConfigSpecHash| !is_of_set && !desired.spec_hash.is_missing();
+            if let Some(desired) = reference.desired_config.clone().filter(is_known) {
                 kept.configs.entry(reference.group_resource.clone()).or_default().push(desired);
             }
         }

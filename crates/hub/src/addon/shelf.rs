@@ -1,13 +1,14 @@
 //! Where the configurations of an add-on are looked up.
 
 use drover_api::{
-    addon::{AddOnConfig, ClusterManagementAddOn, ConfigSpecHash, ManagedClusterAddOn, PlacementStrategy},
+    addon::{AddOnConfig, ClusterManagementAddOn, ManagedClusterAddOn, PlacementStrategy},
     drover::SetConfig,
     grammar::{SpecHash, Version},
 };
 use drover_engine::addon::{
     catalog::{Catalog, Found, Template},
     configuration::{self, Configuration, Configured, Own, Problem},
+    published::DefaultConfig,
     set::Set,
     versions::Versions,
     words::Vocabulary,
@@ -72,17 +73,23 @@ impl<'a> Shelf<'a> {
         Configuration { addon: self.addon, catalog: self, templates: &self.templates, versions: &self.versions }
     }
 
+    /// What the clusters of a placement are configured to, though the hub may not read all of it.
+    pub(crate) fn listed(&self, placement: Option<&PlacementStrategy>) -> Option<Set> {
+        self.configuration().listed(placement)
+    }
+
     /// The default configurations, as they were found.
-    pub(crate) fn defaults(&self) -> Vec<SetConfig> {
+    pub(crate) fn defaults(&self) -> Vec<DefaultConfig> {
         let defaults = configuration::defaults(self.addon).into_iter();
         defaults
             .map(|config| {
-                let spec_hash = match self.config(&config) {
-                    Found::Content { hash, .. } => hash,
-                    _ => SpecHash::Missing,
+                let hash = match self.config(&config) {
+                    Found::Content { hash, .. } => Some(hash),
+                    Found::Missing | Found::NoSuchType => Some(SpecHash::Missing),
+                    // The add-on's manager may know.
+                    Found::Forbidden | Found::NotYet => None,
                 };
-                let AddOnConfig { group_resource, referent } = config;
-                SetConfig { group_resource, config: ConfigSpecHash { referent, spec_hash } }
+                DefaultConfig { config, hash }
             })
             .collect()
     }

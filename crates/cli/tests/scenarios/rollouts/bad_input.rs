@@ -1,7 +1,7 @@
 //! What users get wrong: each mistake is told where they look, holds up nobody else, uninstalls nothing, and is over once it is corrected.
 
 use drover_api::{
-    addon::AddOnHubConfig,
+    addon::{AddOnHubConfig, ClusterManagementAddOn},
     drover::{AddOnRollout, ConfigRevision},
 };
 use drover_testkit::{World, wait};
@@ -22,6 +22,7 @@ drover_testkit::scenarios! {
         a_configuration_that_is_missing,
         a_configuration_that_is_deleted,
         a_type_that_there_is_not_and_then_may_not_be_read,
+        a_type_that_only_the_manager_of_the_add_on_may_read,
         a_placement_that_is_missing,
         an_override_that_is_not_supported,
         an_override_that_names_nothing,
@@ -170,6 +171,38 @@ async fn a_type_that_there_is_not_and_then_may_not_be_read(world: World) {
     let thing = DynamicObject::new("one", &kind).data(json!({ "spec": { "size": 1 } }));
     things.create(&kube::api::PostParams::default(), &thing).await.expect("a thing can be made");
     field.says_on("b1", INSTALLED).await;
+    field.hub.stop().await;
+}
+
+/// The hash that is listed for the thing that is asked for.
+fn listed(addon: &ClusterManagementAddOn) -> Option<String> {
+    let progressions = addon.status.iter().flat_map(|status| &status.install_progressions);
+    let references = progressions.flat_map(|progression| &progression.config_references);
+    let mut states = references.filter_map(|reference| reference.desired_config.as_ref());
+    states.find(|state| state.referent.name == "one").map(|state| state.spec_hash.to_string())
+}
+
+async fn a_type_that_only_the_manager_of_the_add_on_may_read(world: World) {
+    let field = Field::new(world).await;
+    create(&Api::all(field.world.client()), definition()).await;
+    field.clusters(&["b1"]).await;
+    field.select("all", &["b1"]).await;
+    let mut entry = placement("all", "none", update_all());
+    entry["configs"] = json!([{ "group": "example.com", "resource": "things", "name": "one" }]);
+    field.list(&[entry]).await;
+
+    // It fills in what is listed, and nobody takes that back.
+    let is_listed = |addon: &ClusterManagementAddOn| listed(addon).as_deref() == Some("");
+    let addon = wait::until(&field.addons(), ADDON, "it is listed without a hash", is_listed).await;
+    let mut progressions = addon.status.expect("it was waited for").install_progressions;
+    let references = progressions.iter_mut().flat_map(|progression| &mut progression.config_references);
+    for state in references.filter_map(|reference| reference.desired_config.as_mut()) {
+        state.spec_hash = "found".parse().expect("any text is a hash");
+    }
+    let found = Patch::Merge(json!({ "status": { "installProgressions": progressions } }));
+    field.addons().patch_status(ADDON, &PatchParams::default(), &found).await.expect("it may say so");
+    let addon = field.says("all", ALL_INSTALLED).await;
+    assert_eq!(listed(&addon).as_deref(), Some("found"));
     field.hub.stop().await;
 }
 

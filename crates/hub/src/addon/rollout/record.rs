@@ -10,10 +10,10 @@ use drover_api::{
 };
 use drover_engine::{
     addon::{
-        configuration::asks_by_hub_config,
+        configuration::{Problem, asks_by_hub_config},
         published::{self, Clusters, Overview, PlacementProgress},
         registry,
-        rollout::{Course, Plan, Rollout, Sets, Source},
+        rollout::{Course, Plan, Rollout, Sets, Source, listed},
         set::Set,
         steering::Steering,
         words::{Counts, Progress, Vocabulary},
@@ -158,13 +158,15 @@ impl Summary<'_> {
     pub(super) fn addon_status(&self) -> ClusterManagementAddOnStatus {
         let set = |name: &Option<SetFingerprint>| name.as_ref().and_then(|name| self.sets.get(name)).map(|set| &**set);
         let notes: Vec<_> = self.courses().map(|(_, course)| note(course)).collect();
+        let unread: Vec<_> = self.courses().map(|(source, course)| self.unread(source, course)).collect();
         let placements: Vec<_> = self
             .courses()
             .zip(&notes)
-            .filter_map(|((source, course), note)| {
+            .zip(&unread)
+            .filter_map(|(((source, course), note), unread)| {
                 Some(PlacementProgress {
                     placement: source.placement()?,
-                    desired: set(&course.progress.wanted).filter(|_| course.problem.is_none()),
+                    desired: set(&course.progress.wanted).filter(|_| course.problem.is_none()).or(unread.as_ref()),
                     last_known_good: set(&course.progress.last_known_good),
                     last_applied: set(&course.progress.last_applied),
                     progress: self.progress(course),
@@ -192,6 +194,13 @@ impl Summary<'_> {
             default_version: self.shelf.versions.default.as_ref(),
         };
         published::progressions(&overview, self.case.now)
+    }
+
+    /// What is asked for of an entry, if it waits for the add-on's manager to find out what the hub may not read.
+    fn unread(&self, source: &Source, course: &Course) -> Option<Set> {
+        let Some(Problem::Forbidden(_)) = course.problem else { return None };
+        let placement = listed(self.case.addon).iter().find(|entry| Some(&entry.placement) == source.placement());
+        self.shelf.listed(placement)
     }
 
     /// In whose words it is told: by version, unless somebody has asked for it in another way.
