@@ -52,7 +52,8 @@ pub struct DefaultConfig {
 pub struct PlacementProgress<'a> {
     /// The placement.
     pub placement: &'a PlacementRef,
-    /// The set that is wanted; none if nobody can tell, because something is missing or contradicts itself.
+    /// The set that is configured, though somebody may hold it at another; none if nobody can tell, because something is missing or
+    /// contradicts itself.
     pub desired: Option<&'a Set>,
     /// The last set that was known to be good.
     pub last_known_good: Option<&'a Set>,

@@ -6,7 +6,7 @@ use drover_api::drover::{AddOnRolloutStatus, RolloutState};
 use drover_testkit::{World, play::Behaviour};
 use serde_json::json;
 
-use super::{ADDON, Field, XXX, YYY, ZZZ, placement, progress_of, rolling};
+use super::{ADDON, Field, XXX, YYY, ZZZ, hash_of, placement, progress_of, published, rolling};
 use crate::running::change;
 
 drover_testkit::scenarios! {
@@ -128,6 +128,10 @@ async fn a_pin_holds_until_it_is_removed_or_something_else_is_configured(world: 
     };
     let status = field.remembers("it is held", held).await;
     assert_eq!(status.acknowledged.and_then(|acknowledged| acknowledged.pin), Some(pin.clone()));
+    // What is configured is still what is desired, as the add-on's manager says it too.
+    let addon = field.says("aws-placement", &format!("{DONE} held at the set {xxx} by drover.dev/pin")).await;
+    let [was, is] = ["v0.10.0", "v0.11.0"].map(hash_of);
+    assert_eq!(published(&addon, "aws-placement"), (YYY.to_owned(), [is, was.clone(), was]));
 
     field.annotate("drover.dev/pin", None).await;
     for cluster in CLUSTERS {

@@ -76,6 +76,7 @@ impl Case<'_> {
         let summary = Summary {
             case: self,
             shelf: &shelf,
+            wishes: &wishes,
             sets: &sets,
             planned: &planned,
             acknowledged,

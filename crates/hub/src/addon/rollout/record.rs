@@ -1,6 +1,6 @@
 //! What is remembered and told of an add-on's rollouts.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use drover_api::{
     addon::ClusterManagementAddOnStatus,
@@ -13,7 +13,7 @@ use drover_engine::{
         configuration::{Problem, asks_by_hub_config},
         published::{self, Clusters, Overview, PlacementProgress},
         registry,
-        rollout::{Course, Plan, Rollout, Sets, Source, listed},
+        rollout::{Course, Plan, Rollout, Sets, Source, Wish, listed},
         set::Set,
         steering::Steering,
         words::{Counts, Progress, Vocabulary},
@@ -40,6 +40,7 @@ const ACCEPTED: &str = "Accepted";
 pub(super) struct Summary<'a> {
     pub(super) case: &'a Case<'a>,
     pub(super) shelf: &'a Shelf<'a>,
+    pub(super) wishes: &'a [Wish],
     pub(super) sets: &'a Sets,
     pub(super) planned: &'a Plan,
     pub(super) acknowledged: Option<Acknowledged>,
@@ -158,15 +159,15 @@ impl Summary<'_> {
     pub(super) fn addon_status(&self) -> ClusterManagementAddOnStatus {
         let set = |name: &Option<SetFingerprint>| name.as_ref().and_then(|name| self.sets.get(name)).map(|set| &**set);
         let notes: Vec<_> = self.courses().map(|(_, course)| note(course)).collect();
-        let unread: Vec<_> = self.courses().map(|(source, course)| self.unread(source, course)).collect();
+        let desired: Vec<_> = self.courses().map(|(source, _)| self.desired(source)).collect();
         let placements: Vec<_> = self
             .courses()
             .zip(&notes)
-            .zip(&unread)
-            .filter_map(|(((source, course), note), unread)| {
+            .zip(&desired)
+            .filter_map(|(((source, course), note), desired)| {
                 Some(PlacementProgress {
                     placement: source.placement()?,
-                    desired: set(&course.progress.wanted).filter(|_| course.problem.is_none()).or(unread.as_ref()),
+                    desired: desired.as_deref(),
                     last_known_good: set(&course.progress.last_known_good),
                     last_applied: set(&course.progress.last_applied),
                     progress: self.progress(course),
@@ -196,11 +197,20 @@ impl Summary<'_> {
         published::progressions(&overview, self.case.now)
     }
 
-    /// What is asked for of an entry, if it waits for the add-on's manager to find out what the hub may not read.
-    fn unread(&self, source: &Source, course: &Course) -> Option<Set> {
-        let Some(Problem::Forbidden(_)) = course.problem else { return None };
-        let placement = listed(self.case.addon).iter().find(|entry| Some(&entry.placement) == source.placement());
-        self.shelf.listed(placement)
+    /// What an entry is configured to, whatever somebody holds it at: the add-on's manager writes the same. What the hub may not read is
+    /// listed, so that the manager finds out what it is.
+    fn desired(&self, source: &Source) -> Option<Arc<Set>> {
+        let mut entries = self.rollout.entries().iter().zip(self.wishes);
+        let (_, wish) = entries.find(|(entry, _)| entry.source == *source)?;
+        match wish.configured.as_ref()? {
+            Ok(goal) => Some(Arc::clone(&goal.set)),
+            Err(Problem::Forbidden(_)) => {
+                let mut placements = listed(self.case.addon).iter();
+                let placement = placements.find(|entry| Some(&entry.placement) == source.placement());
+                self.shelf.listed(placement).map(Arc::new)
+            }
+            Err(_) => None,
+        }
     }
 
     /// In whose words it is told: by version, unless somebody has asked for it in another way.
@@ -236,7 +246,11 @@ impl Summary<'_> {
 /// What there is to say of an entry besides its counts.
 fn note(course: &Course) -> Option<String> {
     let hold = course.hold.as_ref().filter(|_| course.progress.state != Some(RolloutState::Complete));
-    hold.map(ToString::to_string).or_else(|| course.problem.as_ref().map(ToString::to_string))
+    let hold = hold.map(ToString::to_string).or_else(|| course.problem.as_ref().map(ToString::to_string));
+    let pin = course.progress.pin.as_ref().filter(|pin| !pin.let_go);
+    let pin = pin.map(|pin| format!("held at the set {} by drover.dev/pin", pin.set));
+    let notes: Vec<_> = pin.into_iter().chain(hold).collect();
+    (!notes.is_empty()).then(|| notes.join(", "))
 }
 
 fn counts(course: &Course) -> Counts {
