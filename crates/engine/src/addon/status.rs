@@ -18,7 +18,7 @@ use super::{
     set::Set,
     words::{self, Move, Sentence, State, Vocabulary, Wait},
 };
-use crate::condition::{self, Says};
+use crate::condition::{self, Holds, Says};
 
 /// What the status of an add-on on one cluster follows from.
 #[derive(Clone, Copy)]
@@ -102,7 +102,7 @@ fn sentence(facts: &Facts<'_>, stage: Option<Stage>, to: Move) -> Sentence {
         ([_, ..], _, _) => State::Unsupported(facts.unsupported),
         (_, Some(version), _) => State::Invalid(to, version),
         _ if facts.hindrance.is_some() => State::Hindered(to, facts.hindrance.unwrap_or_default()),
-        (_, _, Turn::Waits(wait)) => State::Waits(wait),
+        (_, _, Turn::Waits(wait)) => State::Waits(to, wait),
         (_, _, Turn::Forgotten(set)) => State::Forgotten(to, set),
         (_, _, Turn::Come(_)) => match (stage, obstacle) {
             (Some(Stage::Failed(failure)), Some(obstacle)) => State::Failed(to, failure, obstacle),
@@ -229,6 +229,10 @@ fn configured(conditions: Vec<Condition>, facts: &Facts<'_>, now: Timestamp) -> 
         Turn::Waits(_) => (false, "ConfigurationsNotConfigured", "Configurations updated and not configured yet"),
         Turn::Forgotten(_) => return conditions,
     };
+    // One that ran before this hub came keeps what it has while it waits.
+    if !holds && condition::holds(&conditions, CONFIGURED) == Some(Holds::Yes) {
+        return conditions;
+    }
     let says = Says { type_: CONFIGURED, holds: holds.into(), reason, message, generation: None };
     condition::with(conditions, says, now)
 }

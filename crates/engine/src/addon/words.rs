@@ -215,7 +215,7 @@ pub(super) enum State<'a> {
     /// Something is wanted that can not be had.
     Hindered(Move, &'a str),
     /// It was given nothing yet.
-    Waits(Wait<'a>),
+    Waits(Move, Wait<'a>),
     /// It was given a set that nobody knows any more.
     Forgotten(Move, &'a SetFingerprint),
     /// It moves to what it was given.
@@ -250,7 +250,7 @@ pub(super) fn of_addon(state: State<'_>, vocabulary: Vocabulary, version: Option
             Sentence::new(to.failed().says(vocabulary), message)
         }
         State::Hindered(to, why) => Sentence::new(to.failed().says(vocabulary), why.to_owned()),
-        State::Waits(wait) => waiting(wait, vocabulary),
+        State::Waits(to, wait) => waiting(to, wait, vocabulary),
         State::Forgotten(to, set) => {
             let begin = if vocabulary == Vocabulary::Ocm { "progressing..." } else { to.participle() };
             let message = format!(
@@ -279,10 +279,10 @@ fn unsupported(types: &[ConfigGroupResource]) -> String {
     types.iter().take(UNSUPPORTED).map(sentence).collect::<Vec<_>>().join("; ")
 }
 
-fn waiting(wait: Wait<'_>, vocabulary: Vocabulary) -> Sentence {
+fn waiting(to: Move, wait: Wait<'_>, vocabulary: Vocabulary) -> Sentence {
     let (progress, begin, reason) = match wait {
         Wait::ForCanary(reason) => (Progress::WaitingForCanary, "waitingForCanary...", reason),
-        Wait::For(reason) => (Progress::Installing, "installing...", reason),
+        Wait::For(reason) => (to.going_on(), to.participle(), reason),
     };
     let begin = if vocabulary == Vocabulary::Ocm { "progressing..." } else { begin };
     Sentence::new(progress.says(vocabulary), format!("{begin} {reason}").trim_end().to_owned())
@@ -519,7 +519,7 @@ mod tests {
             (State::Invalid(Move::Upgrade, &v3), ["could not upgrade to invalid version v3"; 3]),
             (State::Invalid(Move::Rollback, &v3), ["could not rollback to invalid version v3"; 3]),
             (
-                State::Waits(Wait::ForCanary("1 of 2 canaries is not done")),
+                State::Waits(Move::Install, Wait::ForCanary("1 of 2 canaries is not done")),
                 [
                     "waitingForCanary... 1 of 2 canaries is not done",
                     "waitingForCanary... 1 of 2 canaries is not done",
@@ -527,7 +527,7 @@ mod tests {
                 ],
             ),
             (
-                State::Waits(Wait::For("paused by ann")),
+                State::Waits(Move::Install, Wait::For("paused by ann")),
                 ["installing... paused by ann", "installing... paused by ann", "progressing... paused by ann"],
             ),
             (

@@ -562,3 +562,22 @@ fn who_was_there_proves_nothing_while_a_work_is_written_again_and_does_not_begin
     life.step(&set, &Finding::Proven);
     assert_eq!(life.condition(PROVEN).last_transition_time.0, at(4), "it has to stay well from now on");
 }
+
+#[test]
+fn an_add_on_that_ran_before_the_hub_came_stays_configured_while_it_waits() {
+    let conditions = json!([
+        condition("Configured", "True", "ConfigurationsConfigured", "Configurations configured", 0),
+        condition("Progressing", "False", "Completed", "completed with no errors.", 0),
+    ]);
+    let before: ManagedClusterAddOnStatus =
+        serde_json::from_value(json!({ "conditions": conditions })).expect("a status");
+    for (vocabulary, said) in [
+        (Vocabulary::Lifecycle, "True/Upgrading: upgrading... paused by drover.dev/pause"),
+        (Vocabulary::Ocm, "True/Progressing: progressing... paused by drover.dev/pause"),
+    ] {
+        let mut life = Life { status: Some(before.clone()), ..Life::new(vocabulary) };
+        life.wait(Wait::For("paused by drover.dev/pause"));
+        assert_eq!(life.said("Configured"), "True/ConfigurationsConfigured: Configurations configured");
+        assert_eq!(life.progressing(), said);
+    }
+}
