@@ -35,6 +35,8 @@ pub struct Facts<'a> {
     pub invalid_version: Option<&'a Version>,
     /// Why what a user asks for here can not be had. The cluster keeps what it has.
     pub hindrance: Option<&'a str>,
+    /// What is not known yet of what a user asks for here. The cluster keeps what it has until then.
+    pub pending: Option<&'a str>,
     /// The versions that the add-on can be installed in; none where it can be any.
     pub supported_versions: &'a [Version],
 }
@@ -102,6 +104,7 @@ fn sentence(facts: &Facts<'_>, stage: Option<Stage>, to: Move) -> Sentence {
         ([_, ..], _, _) => State::Unsupported(facts.unsupported),
         (_, Some(version), _) => State::Invalid(to, version),
         _ if facts.hindrance.is_some() => State::Hindered(to, facts.hindrance.unwrap_or_default()),
+        _ if facts.pending.is_some() => State::Waits(to, Wait::For(facts.pending.unwrap_or_default())),
         (_, _, Turn::Waits(wait)) => State::Waits(to, wait),
         (_, _, Turn::Forgotten(set)) => State::Forgotten(to, set),
         (_, _, Turn::Come(_)) => match (stage, obstacle) {

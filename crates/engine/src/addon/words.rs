@@ -214,7 +214,7 @@ pub(super) enum State<'a> {
     Invalid(Move, &'a Version),
     /// Something is wanted that can not be had.
     Hindered(Move, &'a str),
-    /// It was given nothing yet.
+    /// It was given nothing yet, or not yet what is asked for.
     Waits(Move, Wait<'a>),
     /// It was given a set that nobody knows any more.
     Forgotten(Move, &'a SetFingerprint),

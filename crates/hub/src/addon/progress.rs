@@ -109,7 +109,11 @@ impl Subject<'_> {
         let own_version = own_problem.and_then(invalid_version);
         let invalid_version = own_version.or_else(|| part.invalid_version.clone());
         let unsupported = own.map(|own| own.unsupported.as_slice()).unwrap_or_default();
-        let hindrance = own_problem.map(ToString::to_string);
+        // That nobody has looked yet is no failure.
+        let (pending, hindrance) = match own_problem {
+            Some(problem @ Problem::NotYet(_)) => (Some(problem.to_string()), None),
+            problem => (None, problem.map(ToString::to_string)),
+        };
         let facts = |turn, vocabulary| Facts {
             stored: self.on_cluster.status.as_ref(),
             vocabulary,
@@ -117,6 +121,7 @@ impl Subject<'_> {
             unsupported,
             invalid_version: invalid_version.as_ref(),
             hindrance: hindrance.as_deref(),
+            pending: pending.as_deref(),
             supported_versions: self.shelf.supported(),
         };
         let (given, set) = match held {

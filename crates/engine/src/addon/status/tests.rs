@@ -29,6 +29,7 @@ struct More<'a> {
     unsupported: &'a [ConfigGroupResource],
     invalid: Option<&'a Version>,
     hindrance: Option<&'a str>,
+    pending: Option<&'a str>,
     generation: Option<i64>,
 }
 
@@ -51,6 +52,7 @@ impl Life {
             unsupported: more.unsupported,
             invalid_version: more.invalid,
             hindrance: more.hindrance,
+            pending: more.pending,
             supported_versions: &self.supported,
         };
         let status = status(&facts, at(self.second));
@@ -580,4 +582,16 @@ fn an_add_on_that_ran_before_the_hub_came_stays_configured_while_it_waits() {
         assert_eq!(life.said("Configured"), "True/ConfigurationsConfigured: Configurations configured");
         assert_eq!(life.progressing(), said);
     }
+}
+
+#[test]
+fn what_is_not_known_yet_is_no_failure() {
+    let set = hub("hub-xxx", "hash-x");
+    let mut life = Life::new(Vocabulary::Lifecycle);
+    life.step(&set, &Finding::Proven);
+    let more = More { pending: Some("the config hubs own has not been looked up yet"), ..More::default() };
+    life.step_with(&set, &Finding::Proven, more);
+    assert_eq!(life.progressing(), "True/Installing: installing... the config hubs own has not been looked up yet");
+    life.step(&set, &Finding::Proven);
+    assert_eq!(life.progressing(), "False/InstallSucceed: install completed with no errors.");
 }
