@@ -314,6 +314,21 @@ impl Configs {
         }
     }
 
+    /// Has a type that somebody refers to consist of these objects.
+    #[cfg(test)]
+    pub(crate) fn list_all(
+        &mut self,
+        group_resource: &ConfigGroupResource,
+        objects: impl IntoIterator<Item = kube::api::DynamicObject>,
+    ) {
+        let ticket = self.types.get(group_resource).map(|type_| Arc::clone(&type_.ticket)).expect("it is referred to");
+        self.see(group_resource, &ticket, Sighting::ListBegins);
+        for object in objects {
+            self.see(group_resource, &ticket, Sighting::Object(Config::store(group_resource, &object)));
+        }
+        self.see(group_resource, &ticket, Sighting::ListEnds);
+    }
+
     /// Takes note that a type is served otherwise than before, so that nothing is known of it any more.
     fn start_anew(&mut self, group_resource: &ConfigGroupResource, ticket: &Arc<Ticket>) {
         if self.types.get(group_resource).is_some_and(|type_| type_.is_watched_by(ticket)) {

@@ -374,7 +374,7 @@ fn run_controllers(options: &Options, queues: Queues, client: &Client, tools: &T
         let installs = Installs::new(options.adopt_existing, tools.metrics.clone());
         run(installs, queues.installs, client, tools, stage);
         run(AddOns { dialect: options.dialect }, queues.addons, client, tools, stage);
-        run(Rollouts { dialect: options.dialect }, queues.rollouts, client, tools, stage);
+        run(Rollouts::new(options.dialect), queues.rollouts, client, tools, stage);
         run(TokenInfrastructure::default(), queues.tokens, client, tools, stage);
         run(Revisions::default(), queues.revisions, client, tools, stage);
     } else {

@@ -95,6 +95,9 @@ pub enum Problem {
         "type Placements lists no placement: add one under placements, or use type Manual; all clusters stay as they are"
     )]
     NoPlacements,
+    /// What has to be written down before anybody is given anything was not taken.
+    #[error("what rollouts go by can not be written down: {0}; it is tried again every minute")]
+    NotKept(String),
 }
 
 fn list(versions: &[Version]) -> String {

@@ -6,6 +6,7 @@
 
 mod case;
 mod record;
+mod refusal;
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -17,19 +18,31 @@ use drover_api::{
 use drover_engine::addon::inheritance::{is_managed, own};
 use drover_runtime::{
     controller::{Plan, Reconciler},
+    events::Event,
     store::{Change, ObjectKey},
     write::Write,
 };
 use k8s_openapi::jiff::Timestamp;
 use kube::{Resource, ResourceExt};
 
-use self::case::Case;
+use self::{
+    case::Case,
+    refusal::{Matter, Refusal, Refusals},
+};
 use super::Dialect;
 use crate::fleet::Fleet;
 
 pub(crate) struct Rollouts {
     /// In whose words it reports.
-    pub(crate) dialect: Dialect,
+    dialect: Dialect,
+    /// What was not taken, by add-on.
+    refusals: Refusals,
+}
+
+impl Rollouts {
+    pub(crate) fn new(dialect: Dialect) -> Self {
+        Self { dialect, refusals: Refusals::default() }
+    }
 }
 
 impl Reconciler<Fleet> for Rollouts {
@@ -39,20 +52,59 @@ impl Reconciler<Fleet> for Rollouts {
 
     fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan<Fleet> {
         let (Some(addon), Some(book)) = (fleet.addons.cmas.get(key), fleet.addons.books.get(key)) else {
+            self.refusals.forget(key);
             return Plan::default();
         };
         if addon.metadata.deletion_timestamp.is_some() || !is_managed(addon) {
+            self.refusals.forget(key);
             return Plan::default();
         }
-        let Some(record) = fleet.configs.rollout(key) else {
-            return Plan::from_iter([Write::create(record_of(addon))]);
-        };
-        // One that an add-on of this name has left behind would go with it.
-        if let Some(write) = Write::update(record, &owned(record, addon)) {
+        let refusal = self.refusals.of(key, now);
+        // What can not be written down can still be said of the add-on.
+        let is_refused = refusal.as_ref().is_some_and(|refusal| refusal.matter == Matter::Record);
+        let stored = fleet.configs.rollout(key);
+        if let Some(write) = kept(stored, addon).filter(|_| !is_refused) {
             return Plan::from_iter([write]);
         }
-        let case = Case { fleet, key, addon, record, hub: self, now };
-        case.follow(&mut book.open())
+        let record = stored.cloned().unwrap_or_else(|| record_of(addon));
+        let case = Case { fleet, key, addon, record: &record, refusal: refusal.as_ref(), hub: self, now };
+        let plan = case.follow(&mut book.open());
+        match refusal {
+            Some(refusal) => self.held_up(key, addon, &refusal, plan),
+            None => plan,
+        }
+    }
+
+    fn refused(&self, key: &ObjectKey, write: &str, error: &kube::Error) {
+        self.refusals.note(key, write, error);
+    }
+}
+
+impl Rollouts {
+    /// The plan, which is made again when what was refused is tried again. When all else is written, people are told.
+    fn held_up(
+        &self,
+        key: &ObjectKey,
+        addon: &ClusterManagementAddOn,
+        refusal: &Refusal,
+        plan: Plan<Fleet>,
+    ) -> Plan<Fleet> {
+        let wake = plan.wake.into_iter().chain([refusal.again]).min();
+        let is_quiet = plan.writes.is_empty() && plan.together.is_empty();
+        let news = (is_quiet && !refusal.is_told).then(|| {
+            self.refusals.told(key);
+            Event::warning(addon, "RolloutBlocked", format!("nobody new is given anything: {}", refusal.why))
+        });
+        Plan { wake, ..plan }.saying(news)
+    }
+}
+
+/// Has what remembers the rollouts be there, and go with the add-on; nothing if it does.
+fn kept(stored: Option<&AddOnRollout>, addon: &ClusterManagementAddOn) -> Option<Write<Fleet>> {
+    match stored {
+        None => Some(Write::create(record_of(addon))),
+        // One that an add-on of this name has left behind would go with that.
+        Some(record) => Write::update(record, &owned(record, addon)),
     }
 }
 

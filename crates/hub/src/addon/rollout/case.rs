@@ -32,6 +32,7 @@ use kube::ResourceExt;
 use super::{
     Rollouts,
     record::{self, Summary},
+    refusal::{Matter, Refusal},
 };
 use crate::{
     addon::{
@@ -57,6 +58,8 @@ pub(super) struct Case<'a> {
     pub(super) key: &'a ObjectKey,
     pub(super) addon: &'a ClusterManagementAddOn,
     pub(super) record: &'a AddOnRollout,
+    /// What the server did not take, and is not tried for now.
+    pub(super) refusal: Option<&'a Refusal>,
     pub(super) hub: &'a Rollouts,
     pub(super) now: Timestamp,
 }
@@ -90,7 +93,7 @@ impl Case<'_> {
         };
         let gives = self.gives(&planned, &sets, &shelf);
         let mut writes = revisions;
-        if told.is_some() {
+        if told.is_some() && !self.is_refused(Matter::Record) {
             let before = writes.len();
             writes.extend(self.remember(status));
             if writes.len() > before {
@@ -257,6 +260,7 @@ impl Case<'_> {
                 let strategy = entry.strategy.as_ref().map(drop).map_err(|error| Problem::Strategy(error.to_string()));
                 let configured =
                     strategy.map_or_else(|problem| Some(Err(problem)), |()| self.configured(&entry.source, shelf));
+                let configured = configured.map(|configured| configured.and_then(|goal| self.can_be_kept(goal)));
                 Wish {
                     configured,
                     is_there: entry.source.placement().is_none_or(|placement| self.is_there(placement)),
@@ -296,6 +300,21 @@ impl Case<'_> {
         }))
     }
 
+    /// What is configured, unless the server does not take what has to be written down before anybody is given it.
+    fn can_be_kept(&self, goal: Goal) -> Result<Goal, Problem> {
+        let is_kept = match self.refusal.map(|refusal| refusal.matter) {
+            None => true,
+            Some(Matter::Record) => false,
+            Some(Matter::Content) => config::missing(self.fleet, goal.set.configs()).is_empty(),
+        };
+        let why = || self.refusal.map(|refusal| refusal.why.clone()).unwrap_or_default();
+        if is_kept { Ok(goal) } else { Err(Problem::NotKept(why())) }
+    }
+
+    fn is_refused(&self, matter: Matter) -> bool {
+        self.refusal.is_some_and(|refusal| refusal.matter == matter)
+    }
+
     /// All sets that are wished for or remembered.
     fn sets(&self, wishes: &[Wish]) -> Sets {
         let mut sets = registry::stored(self.stored());
@@ -329,6 +348,9 @@ impl Case<'_> {
 
     /// The contents of what is wanted, as far as they are not kept yet.
     fn revisions(&self, wishes: &[Wish]) -> Vec<Write<Fleet>> {
+        if self.refusal.is_some() {
+            return Vec::new();
+        }
         let configs: Vec<_> = goals(wishes).flat_map(|goal| goal.set.configs()).cloned().collect();
         config::missing(self.fleet, &configs)
     }

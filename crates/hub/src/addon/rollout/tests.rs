@@ -1,10 +1,14 @@
 //! What is decided on what an add-on's rollouts remember.
 
-use drover_api::addon::ManagedClusterAddOn;
+use std::time::Duration;
+
+use drover_api::addon::{ConfigGroupResource, ManagedClusterAddOn};
+use drover_runtime::clock::after;
+use kube::core::Status;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::addon::scene::{Scene, drain, words};
+use crate::addon::scene::{Scene, drain, named, noon, words};
 
 const SET: &str = "0123456789abcdef";
 
@@ -13,7 +17,7 @@ fn hello() -> ObjectKey {
 }
 
 fn controller() -> Rollouts {
-    Rollouts { dialect: Dialect::Drover }
+    Rollouts::new(Dialect::Drover)
 }
 
 /// What remembers the rollouts of an add-on that has this uid.
@@ -72,4 +76,79 @@ fn add_ons_on_clusters_speak_of_what_is_remembered_again() {
     assert_eq!(marked(&scene), ["one/hello"]);
     scene.gone::<AddOnRollout>(None, "hello");
     assert_eq!(marked(&scene), [""; 0], "there is nothing to say until it is made again");
+}
+
+/// A configuration by which an add-on is configured, and the placement that it lists.
+fn configured(scene: &mut Scene) {
+    let type_ = ConfigGroupResource { group: "example.com".to_owned(), resource: "things".to_owned() };
+    let mut placement = named("all");
+    placement["configs"] = json!([{ "group": "example.com", "resource": "things", "namespace": "ns", "name": "one" }]);
+    scene.placement("all", 1);
+    scene.decide("all", &["one"]);
+    scene.cluster("one", &json!({}));
+    scene.available("one", "True");
+    scene.on_cluster("one", "hello", &json!({}));
+    scene.addon("hello", &json!({ "type": "Placements", "placements": [placement] }));
+    let thing = json!({ "metadata": { "namespace": "ns", "name": "one", "resourceVersion": "1" }, "spec": {} });
+    scene.fleet.configs.list_all(&type_, [serde_json::from_value(thing).expect("a thing")]);
+}
+
+fn forbidden() -> kube::Error {
+    kube::Error::Api(Box::new(Status::failure("you may not", "Forbidden").with_code(403)))
+}
+
+fn status_of(scene: &Scene, controller: &Rollouts) -> (Vec<String>, Option<Timestamp>) {
+    let plan = scene.plan(controller, &hello());
+    (words(&plan), plan.wake)
+}
+
+#[test]
+fn a_content_that_is_not_taken_blocks_who_wants_it_and_is_tried_again() {
+    let mut scene = Scene::new();
+    configured(&mut scene);
+    record(&mut scene, "hello", &sets(&[]));
+    let controller = controller();
+    let (all, _) = status_of(&scene, &controller);
+    assert!(all[0].starts_with("Create ConfigRevision"), "{all:?}");
+    assert!(all.contains(&"Patch ManagedClusterAddOn one/hello".to_owned()), "{all:?}");
+
+    controller.refused(&hello(), &all[0], &forbidden());
+    let minute = Some(after(noon(), Duration::from_mins(1)));
+    let (blocked, wake) = status_of(&scene, &controller);
+    assert_eq!(blocked, ["Patch AddOnRollout hello", "Patch ClusterManagementAddOn hello"], "nobody is given anything");
+    assert_eq!(wake, minute);
+    let later = controller.plan(&scene.fleet, &hello(), after(noon(), Duration::from_mins(1)));
+    assert_eq!(words(&later), all, "it is tried again");
+}
+
+#[test]
+fn a_record_that_is_not_taken_is_told_on_the_add_on() {
+    let mut scene = Scene::new();
+    configured(&mut scene);
+    let controller = controller();
+    assert_eq!(status_of(&scene, &controller).0, ["Create AddOnRollout hello"]);
+    controller.refused(&hello(), "Create AddOnRollout hello", &forbidden());
+    assert_eq!(status_of(&scene, &controller).0, ["Patch ClusterManagementAddOn hello"]);
+    let conflict = kube::Error::Api(Box::new(Status::failure("", "AlreadyExists").with_code(409)));
+    let other = Rollouts::new(Dialect::Drover);
+    other.refused(&hello(), "Create AddOnRollout hello", &conflict);
+    other.refused(&hello(), "Patch ManagedClusterAddOn one/hello", &forbidden());
+    assert_eq!(
+        status_of(&scene, &other).0,
+        ["Create AddOnRollout hello"],
+        "somebody was faster, or it is another matter"
+    );
+}
+
+#[test]
+fn a_refusal_is_an_event_once_all_else_is_said() {
+    let mut scene = Scene::new();
+    scene.set::<ClusterManagementAddOn>(None, "hello", json!({ "spec": {}, "status": {} }));
+    let controller = controller();
+    controller.refused(&hello(), "Create AddOnRollout hello", &forbidden());
+    let plan = scene.plan(&controller, &hello());
+    assert_eq!((words(&plan).len(), plan.events.len()), (0, 1), "there are no placements of which to say something");
+    let event = format!("{:?}", plan.events);
+    assert!(event.contains("could not Create AddOnRollout hello: you may not"), "{event}");
+    assert_eq!(scene.plan(&controller, &hello()).events.len(), 0, "once is enough");
 }
