@@ -18,7 +18,7 @@ use std::{
 };
 
 use drover_api::{
-    addon::{AddOnConfig, ClusterManagementAddOn, ConfigGroupResource, ManagedClusterAddOn},
+    addon::{AddOnConfig, ClusterManagementAddOn, ConfigGroupResource, ConfigReferent, ManagedClusterAddOn},
     drover::{AddOnRollout, SetConfig},
     grammar::SpecHash,
 };
@@ -74,8 +74,8 @@ struct Type {
     state: State,
     /// All configurations of the type, be they referred to or not.
     configs: Store<Stored>,
-    /// How many configurations have which content.
-    contents: BTreeMap<SpecHash, usize>,
+    /// The configurations that have each content.
+    contents: BTreeMap<SpecHash, BTreeSet<ObjectKey>>,
     /// Who refers to the type.
     users: BTreeSet<User>,
     /// Who refers to which configuration.
@@ -199,24 +199,34 @@ impl Configs {
         self.kept.rollouts.get(key).map(|rollout| &**rollout)
     }
 
-    /// A configuration, if it is known.
-    fn get(&self, config: &AddOnConfig) -> Option<&Config> {
-        Some(&self.types.get(&config.group_resource)?.configs.get(&key_of(config))?.spec)
-    }
-
     /// Whether some configuration of a type has this content, as far as that can be told.
     fn is_live(&self, group_resource: &ConfigGroupResource, hash: &SpecHash) -> bool {
         let type_ = self.types.get(group_resource);
         type_.is_some_and(|type_| type_.state == State::NotYet || type_.contents.contains_key(hash))
     }
 
-    /// Whether nobody has the content any more that a set is made of: it is not kept, and the configuration has another one. Of a type that
-    /// the hub does not read it can not be told.
+    /// A configuration that has this content: the one that is meant, or any other of its type.
+    fn with_content(&self, SetConfig { group_resource, config }: &SetConfig) -> Option<(AddOnConfig, &Config)> {
+        let type_ = self.types.get(group_resource)?;
+        let meant = AddOnConfig { group_resource: group_resource.clone(), referent: config.referent.clone() };
+        let those = type_.contents.get(&config.spec_hash)?;
+        let key = those.get(&key_of(&meant)).or_else(|| those.first())?;
+        let namespace = Some(key.namespace.to_string()).filter(|namespace| !namespace.is_empty());
+        let source = AddOnConfig { referent: ConfigReferent { namespace, name: key.name.to_string() }, ..meant };
+        Some((source, &type_.configs.get(key)?.spec))
+    }
+
+    /// Whether nobody has the content any more that a set is made of: it is not kept, and no configuration has it. One of a type that nobody
+    /// refers to any more is not looked at. Of a type that the hub does not read it can not be told.
     pub(crate) fn is_lost(&self, SetConfig { group_resource, config }: &SetConfig) -> bool {
-        let Some(type_) = self.types.get(group_resource).filter(|type_| type_.state == State::Listed) else {
-            return false;
+        let is_live = match self.types.get(group_resource) {
+            None => false,
+            Some(type_) => match type_.state {
+                State::NotYet | State::Forbidden => true,
+                State::Listed | State::Absent => type_.contents.contains_key(&config.spec_hash),
+            },
         };
-        !self.kept.has(group_resource, &config.spec_hash) && !type_.contents.contains_key(&config.spec_hash)
+        !is_live && !self.kept.has(group_resource, &config.spec_hash)
     }
 
     /// Takes note of the configurations that an add-on refers to now.
@@ -368,8 +378,9 @@ impl Configs {
                 continue;
             }
             if let Some(type_) = self.types.get_mut(group_resource) {
-                if let Some(gone) = type_.recount(old, new) {
-                    self.kept.mark(group_resource, &gone);
+                for content in type_.recount(&key, old, new) {
+                    self.kept.mark(group_resource, &content);
+                    self.kept.mark_who_misses(group_resource, &content);
                 }
                 for user in type_.users_of.get(&key).into_iter().flatten() {
                     mark(&self.queues, user);
@@ -422,19 +433,22 @@ impl Type {
         Arc::ptr_eq(&self.ticket, ticket)
     }
 
-    /// Counts how often there is which content, and returns one that there is no more.
-    fn recount(&mut self, old: Option<&Config>, new: Option<&Config>) -> Option<SpecHash> {
+    /// Takes note of which configurations have which content, and returns the contents that there were not before, or are no more.
+    fn recount(&mut self, key: &ObjectKey, old: Option<&Config>, new: Option<&Config>) -> Vec<SpecHash> {
+        let (old, new) = (old.map(|old| &old.hash), new.map(|new| &new.hash));
+        if old == new {
+            return Vec::new();
+        }
+        let before = |hash: &&SpecHash| !self.contents.contains_key(*hash);
+        let mut turned: Vec<_> = new.filter(before).cloned().into_iter().collect();
         if let Some(new) = new {
-            *self.contents.entry(new.hash.clone()).or_default() += 1;
+            self.contents.entry(new.clone()).or_default().insert(key.clone());
         }
-        let old = &old?.hash;
-        match self.contents.get_mut(old) {
-            Some(count) if *count > 1 => {
-                *count -= 1;
-                None
-            }
-            _ => self.contents.remove_entry(old).map(|(hash, _)| hash),
+        if let Some(old) = old {
+            remove_from(&mut self.contents, old, key);
+            turned.extend(Some(old).filter(|old| !self.contents.contains_key(*old)).cloned());
         }
+        turned
     }
 }
 

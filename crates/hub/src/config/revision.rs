@@ -10,7 +10,7 @@ use std::{
 };
 
 use drover_api::{
-    addon::{AddOnConfig, ConfigGroupResource},
+    addon::ConfigGroupResource,
     drover::{AddOnRollout, ConfigRevision, SetConfig},
     grammar::SpecHash,
 };
@@ -72,6 +72,16 @@ impl Kept {
         }
     }
 
+    /// Marks the rollouts that need a content which is not kept: it can be kept again, or not any more.
+    pub(super) fn mark_who_misses(&self, group_resource: &ConfigGroupResource, hash: &SpecHash) {
+        if self.has(group_resource, hash) {
+            return;
+        }
+        for rollout in at(&self.needed_by, (group_resource, hash)) {
+            self.rollout_queue.mark(rollout.clone());
+        }
+    }
+
     /// Marks the revisions of a type.
     pub(super) fn mark_type(&self, group_resource: &ConfigGroupResource) {
         for revision in self.of_content.get(group_resource).into_iter().flat_map(BTreeMap::values).flatten() {
@@ -100,6 +110,7 @@ impl Kept {
         let (old, new) = (contents_of(change.old.as_deref()), contents_of(change.new.as_deref()));
         for content in new.difference(&old) {
             put(&mut self.needed_by, *content, &change.key);
+            self.mark(content.0, content.1);
         }
         for content in old.difference(&new) {
             take(&mut self.needed_by, *content, &change.key);
@@ -121,7 +132,12 @@ impl Kept {
 
     /// Whether a content is kept, as far as that can be told.
     pub(super) fn has(&self, group_resource: &ConfigGroupResource, hash: &SpecHash) -> bool {
-        at(&self.of_content, (group_resource, hash)).next().is_some() || self.revisions.unknown().next().is_some()
+        self.keeps((group_resource, hash)) || self.revisions.unknown().next().is_some()
+    }
+
+    /// Whether a content is known to be kept.
+    fn keeps(&self, content: Content<'_>) -> bool {
+        at(&self.of_content, content).next().is_some()
     }
 
     /// Whether a rollout needs a content, as far as that can be told.
@@ -236,10 +252,12 @@ fn is_idle(fleet: &Fleet, revision: &ConfigRevision) -> bool {
 }
 
 /// What has to be written so that the contents of a set are kept, as far as there still is what has them.
-pub(crate) fn missing(fleet: &Fleet, configs: &[SetConfig]) -> Vec<Write<Fleet>> {
+pub(crate) fn missing<'a>(fleet: &Fleet, configs: impl IntoIterator<Item = &'a SetConfig>) -> Vec<Write<Fleet>> {
     let kept = &fleet.configs.kept;
+    let configs = configs.into_iter();
+    let lacking = configs.filter(|config| !kept.keeps((&config.group_resource, &config.config.spec_hash)));
     let is_kept = |revision: &ConfigRevision| kept.revisions.has(&ObjectKey::of(revision));
-    let mut revisions: Vec<_> = configs.iter().filter_map(|config| revision_of(fleet, config)).collect();
+    let mut revisions: Vec<_> = lacking.filter_map(|config| revision_of(fleet, config)).collect();
     revisions.retain(|revision| !is_kept(revision));
     // Two configurations with one content share a revision.
     revisions.sort_by(|one, other| one.metadata.name.cmp(&other.metadata.name));
@@ -247,10 +265,9 @@ pub(crate) fn missing(fleet: &Fleet, configs: &[SetConfig]) -> Vec<Write<Fleet>>
     revisions.into_iter().map(Write::create).collect()
 }
 
-/// The revision of a configuration, if that still has the content that is meant.
-fn revision_of(fleet: &Fleet, SetConfig { group_resource, config }: &SetConfig) -> Option<ConfigRevision> {
-    let source = AddOnConfig { group_resource: group_resource.clone(), referent: config.referent.clone() };
-    let live = fleet.configs.get(&source).filter(|live| live.hash == config.spec_hash)?;
+/// The revision of a content, if some configuration still has it.
+fn revision_of(fleet: &Fleet, config: &SetConfig) -> Option<ConfigRevision> {
+    let (source, live) = fleet.configs.with_content(config)?;
     let mut revision = revision::revision(&source, live.hash.clone(), live.content.as_deref());
     revision.metadata.namespace = Some(fleet.configs.kept.namespace.to_string());
     Some(revision)

@@ -374,7 +374,8 @@ fn the_content_of_a_secret_is_not_in_memory() {
         scene.addon(of, &defaults(of, "one"));
         scene.config(of, "ns", "one", &data);
         let fleet = scene.fleet.read();
-        let config = fleet.configs.get(&reference(of, "ns", "one")).expect("it is known");
+        let set = set_config(of, "one", r#"{"data":{"password":"c2VjcmV0"}}"#);
+        let (_, config) = fleet.configs.with_content(&set).expect("it is known");
         assert_eq!(config.hash, spec_hash(r#"{"data":{"password":"c2VjcmV0"}}"#));
         assert_eq!(config.content.is_some(), is_kept, "{of}");
     }
@@ -465,6 +466,7 @@ fn a_revision_is_kept_while_a_rollout_or_a_configuration_has_its_content() {
     assert_eq!(scene.collect(THINGS, "{}", now), idle);
     scene.config(THINGS, "ns", "one", &json!({}));
     scene.config(THINGS, "ns", "two", &json!({}));
+    assert_eq!(marked(&scene.queues.revisions).len(), 1, "somebody has its content");
     assert_eq!(scene.collect(THINGS, "{}", now), Plan::Keep, "two configurations have its content");
     scene.config(THINGS, "ns", "one", &json!({ "a": 1 }));
     assert!(marked(&scene.queues.revisions).is_empty(), "one still has");
@@ -479,7 +481,9 @@ fn a_revision_stays_for_a_minute_from_when_nobody_needs_it_any_more() {
     let mut scene = Scene::new();
     scene.revision(THINGS, "{}");
     assert_eq!(scene.collect(THINGS, "{}", Duration::from_secs(59)), Plan::Wait(plus(Duration::from_secs(119))));
+    marked(&scene.queues.revisions);
     scene.rollout("addon", THINGS, &["{}"]);
+    assert_eq!(marked(&scene.queues.revisions).len(), 1, "it is not counted any more");
     let hour = Duration::from_hours(1);
     assert_eq!(scene.collect(THINGS, "{}", hour), Plan::Keep);
     scene.rollout_gone("addon");
@@ -568,4 +572,39 @@ fn revisions_are_in_memory_without_their_contents_and_are_missed_by_who_needs_th
     marked(&scene.queues.rollouts);
     scene.revision_gone(THINGS, "{}");
     assert_eq!(marked(&scene.queues.rollouts), ["addon"]);
+}
+
+#[test]
+fn a_content_is_lost_when_nobody_has_it_and_any_configuration_that_has_it_makes_it_be_kept_again() {
+    let mut scene = Scene::new();
+    let set = set_config(THINGS, "one", "{}");
+    let is_lost = |scene: &Scene| scene.fleet.read().configs.is_lost(&set);
+    scene.rollout("addon", THINGS, &["{}"]);
+    assert!(is_lost(&scene), "nobody refers to the type");
+    scene.addon("addon", &defaults(THINGS, "one"));
+    assert!(!is_lost(&scene), "what the type contains is not known");
+    scene.listed(THINGS);
+    assert!(is_lost(&scene));
+    marked(&scene.queues.rollouts);
+
+    scene.config(THINGS, "other", "two", &json!({}));
+    assert!(!is_lost(&scene), "another configuration has it");
+    assert_eq!(marked(&scene.queues.rollouts), ["addon"], "and it can be kept again");
+    let made = format!("Create ConfigRevision {HOME}/{}", revision::name(&type_(THINGS), &spec_hash("{}")));
+    assert_eq!(scene.missing(std::slice::from_ref(&set)), [made]);
+    scene.config(THINGS, "other", "two", &json!({ "a": 1 }));
+    assert!(is_lost(&scene));
+    assert_eq!(marked(&scene.queues.rollouts), ["addon"]);
+
+    scene.revision(THINGS, "{}");
+    assert!(!is_lost(&scene), "it is kept");
+    scene.addon("addon", &json!({}));
+    assert!(!is_lost(&scene), "though nobody refers to the type");
+    scene.revision_gone(THINGS, "{}");
+    assert!(is_lost(&scene));
+    scene.addon("addon", &defaults(THINGS, "one"));
+    scene.see(THINGS, Sighting::Refused(Refusal::Forbidden));
+    assert!(!is_lost(&scene), "nobody can tell");
+    scene.see(THINGS, Sighting::Refused(Refusal::NoSuchKind));
+    assert!(is_lost(&scene), "there is no such type any more");
 }

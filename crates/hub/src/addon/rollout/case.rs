@@ -346,13 +346,14 @@ impl Case<'_> {
         }
     }
 
-    /// The contents of what is wanted, as far as they are not kept yet.
+    /// The contents of what is wanted, and of what is remembered, as far as they are not kept but still can be.
     fn revisions(&self, wishes: &[Wish]) -> Vec<Write<Fleet>> {
         if self.refusal.is_some() {
             return Vec::new();
         }
-        let configs: Vec<_> = goals(wishes).flat_map(|goal| goal.set.configs()).cloned().collect();
-        config::missing(self.fleet, &configs)
+        let wanted = goals(wishes).flat_map(|goal| goal.set.configs());
+        let remembered = self.stored().into_iter().flat_map(|status| &status.sets).flat_map(|set| &set.configs);
+        config::missing(self.fleet, wanted.chain(remembered))
     }
 
     fn remember(&self, status: AddOnRolloutStatus) -> Option<Write<Fleet>> {
