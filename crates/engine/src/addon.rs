@@ -5,6 +5,7 @@ mod beside;
 pub mod catalog;
 pub mod configuration;
 pub mod deciding;
+pub mod dialect;
 #[cfg(test)]
 mod fixtures;
 pub mod hashes;

@@ -14,7 +14,7 @@ mod shelf;
 mod token;
 mod works;
 
-pub use self::dialect::Dialect;
+pub use self::dialect::{Dialect, detect_dialect};
 pub(crate) use self::{
     hub_config::HubConfigs,
     install::Installs,

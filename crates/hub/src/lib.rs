@@ -51,10 +51,6 @@ use tokio::{sync::watch, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
-pub use crate::{
-    addon::Dialect,
-    controllers::{Area, Controllers, NotControllers},
-};
 use crate::{
     addon::{AddOns, HubConfigs, Installs, Rollouts, TokenInfrastructure, for_tokens, works},
     cluster::{
@@ -65,6 +61,10 @@ use crate::{
     debug::Debugger,
     fleet::{Fleet, Queues},
     placement::Placements,
+};
+pub use crate::{
+    addon::{Dialect, detect_dialect},
+    controllers::{Area, Controllers, NotControllers},
 };
 
 /// The name of the Lease by which hubs agree on who leads.

@@ -13,7 +13,7 @@ use std::{
 use anyhow::{Context, bail};
 use clap::Args;
 use drover_api::{cluster::Placement, drover::AddOnRollout};
-use drover_hub::{Area, Controllers, Dialect, Hub, Options};
+use drover_hub::{Area, Controllers, Dialect, Hub, Options, detect_dialect};
 use drover_runtime::{client, clock::Clock};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::{
@@ -136,7 +136,7 @@ impl HubCommand {
             Some(DialectName::Drover) => Dialect::Drover,
             Some(DialectName::Ocm) => Dialect::Ocm,
             None if !self.controllers.runs(Area::AddOn) => Dialect::default(),
-            None => Dialect::detect(client.clone()).await.context("could not read the definition of add-ons")?,
+            None => detect_dialect(client.clone()).await.context("could not read the definition of add-ons")?,
         };
         if dialect == Dialect::Ocm {
             warn!(

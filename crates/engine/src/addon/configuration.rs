@@ -15,6 +15,7 @@ use kube::ResourceExt;
 
 use super::{
     catalog::{Catalog, Found, Template},
+    dialect::Dialect,
     set::{Overrides, Set},
     versions::Versions,
 };
@@ -177,6 +178,8 @@ pub struct Configuration<'a, C> {
     pub templates: &'a [Template],
     /// The versions in which it can be had.
     pub versions: &'a Versions,
+    /// Whether there are versions at all.
+    pub dialect: Dialect,
 }
 
 /// A configuration, and where it is asked for.
@@ -219,7 +222,9 @@ impl<C: Catalog> Configuration<'_, C> {
     /// The version that the effective AddOnHubConfig asks for.
     fn hub_config_version(&self, asked: &Asked) -> Result<Option<(Level, Version)>, Problem> {
         let type_ = addon_type(HUB_CONFIGS);
-        let Some((level, referents)) = asked.get(&type_) else { return Ok(None) };
+        let Some((level, referents)) = asked.get(&type_).filter(|_| self.dialect == Dialect::Drover) else {
+            return Ok(None);
+        };
         let versions = referents.iter().map(|referent| self.version_of(&type_, referent));
         let first = versions.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().next();
         Ok(first.map(|version| (*level, version)))
@@ -235,6 +240,9 @@ impl<C: Catalog> Configuration<'_, C> {
 
     /// Brings together which template is referred to and which version is asked for: the higher place goes before the lower one.
     fn settle(&self, mut asked: Asked, version: Option<(Level, Version, VersionSource)>) -> Result<Settled, Problem> {
+        if self.dialect == Dialect::Ocm {
+            return Ok((asked, None));
+        }
         let type_ = addon_type(TEMPLATES);
         let template = asked.get(&type_).and_then(|(level, referents)| Some((*level, referents.first()?.clone())));
         let by_default =
@@ -342,7 +350,8 @@ impl<C: Catalog> Configuration<'_, C> {
         let listed = settled.ok().filter(|_| matches!(overrides, Err(Problem::Forbidden(_))));
         let listed = listed.map(|(asked, version)| self::overrides(self.list(&asked, by_manager), version));
         let unsupported = unsupported.into_iter().collect();
-        Own { overrides, listed, unsupported, version: own_version(on_cluster).cloned() }
+        let version = own_version(on_cluster).filter(|_| self.dialect == Dialect::Drover).cloned();
+        Own { overrides, listed, unsupported, version }
     }
 
     /// The types that may be configured on single clusters. Those of an add-on made from templates are known.
@@ -559,7 +568,8 @@ mod tests {
         let templates = shelf.templates.clone();
         let versions = Versions::of(addon, &templates);
         let placement = addon.spec.install_strategy.as_ref().and_then(|strategy| strategy.placements.first());
-        Configuration { addon, catalog: shelf, templates: &templates, versions: &versions }.of(placement)
+        Configuration { addon, catalog: shelf, templates: &templates, versions: &versions, dialect: Dialect::Drover }
+            .of(placement)
     }
 
     fn own(addon: &ClusterManagementAddOn, shelf: &Shelf, on_cluster: Value) -> Own {
@@ -569,7 +579,8 @@ mod tests {
         mca.status.get_or_insert_default().supported_configs = supported;
         let templates = shelf.templates.clone();
         let versions = Versions::of(addon, &templates);
-        Configuration { addon, catalog: shelf, templates: &templates, versions: &versions }.own(&mca)
+        Configuration { addon, catalog: shelf, templates: &templates, versions: &versions, dialect: Dialect::Drover }
+            .own(&mca)
     }
 
     /// A set in a few words: resource/name=hash, and the version.
@@ -672,7 +683,13 @@ mod tests {
             let shelf = shelf().but("others", "mine", found);
             let versions = Versions::default();
             let placement = addon.spec.install_strategy.as_ref().and_then(|strategy| strategy.placements.first());
-            let configuration = Configuration { addon: &addon, catalog: &shelf, templates: &[], versions: &versions };
+            let configuration = Configuration {
+                addon: &addon,
+                catalog: &shelf,
+                templates: &[],
+                versions: &versions,
+                dialect: Dialect::Drover,
+            };
             let set = configuration.listed(placement).expect("it can be listed");
             words(&Configured { set, version_from: None })
         };
@@ -747,6 +764,28 @@ mod tests {
         let shelf = shelf().with(TEMPLATES, "first", "t1", Some("v1"));
         let problem = ask(&placed(&[], asked), &shelf).expect_err("there is none");
         assert_eq!(problem.to_string(), "version v3 is none of those that there are: v1");
+    }
+
+    #[test]
+    fn there_are_no_versions_where_ocm_s_words_are_spoken() {
+        let hub = Found::Content { hash: "h".parse().expect("a hash"), generation: None, version: "v2".parse().ok() };
+        let shelf = shelf().with(TEMPLATES, "first", "t1", Some("v1")).but(HUB_CONFIGS, "hub", hub);
+        let configs = [config(TEMPLATES, "first"), config(HUB_CONFIGS, "hub")];
+        let addon = placed(&configs, json!({ "addonTemplate": { "installVersion": "v3" } }));
+        let versions = Versions::default();
+        let configuration = Configuration {
+            addon: &addon,
+            catalog: &shelf,
+            templates: &[],
+            versions: &versions,
+            dialect: Dialect::Ocm,
+        };
+        let placement = addon.spec.install_strategy.as_ref().and_then(|strategy| strategy.placements.first());
+        let configured = configuration.of(placement).expect("it can be had");
+        assert_eq!(words(&configured), "addonhubconfigs/hub=h addontemplates/first=t1");
+        let spec = serde_json::from_value(json!({ "installVersion": "v3" })).expect("a valid add-on");
+        let own = configuration.own(&ManagedClusterAddOn::new("helloworld", spec));
+        assert_eq!((own.overrides, own.version), (Ok(Overrides::default()), None));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! In whose words the hub reports on add-ons: its own, or OCM's where the CRDs are OCM's.
 
+pub use drover_engine::addon::dialect::Dialect;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray,
 };
@@ -10,22 +11,10 @@ const ADDONS: &str = "clustermanagementaddons.addon.open-cluster-management.io";
 /// A field of a rollout strategy that OCM's definition of add-ons does not have.
 const OWN_FIELD: [&str; 5] = ["spec", "installStrategy", "placements", "rolloutStrategy", "rollingUpdateWithCanary"];
 
-/// In whose words the hub reports on add-ons.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Dialect {
-    /// In Drover's own, with versions, flat hashes and canaries.
-    #[default]
-    Drover,
-    /// In OCM's, where the CRDs are OCM's own: what these have no field for would be lost.
-    Ocm,
-}
-
-impl Dialect {
-    /// Finds out whose the CRDs are.
-    pub async fn detect(client: Client) -> Result<Self, kube::Error> {
-        let definition = Api::<CustomResourceDefinition>::all(client).get(ADDONS).await?;
-        Ok(if has_own_field(&definition) { Self::Drover } else { Self::Ocm })
-    }
+/// Finds out whose the CRDs are.
+pub async fn detect_dialect(client: Client) -> Result<Dialect, kube::Error> {
+    let definition = Api::<CustomResourceDefinition>::all(client).get(ADDONS).await?;
+    Ok(if has_own_field(&definition) { Dialect::Drover } else { Dialect::Ocm })
 }
 
 /// Whether every version that is served has a place for what Drover adds.

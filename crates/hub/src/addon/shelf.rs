@@ -70,7 +70,8 @@ impl<'a> Shelf<'a> {
     }
 
     fn configuration(&self) -> Configuration<'_, Self> {
-        Configuration { addon: self.addon, catalog: self, templates: &self.templates, versions: &self.versions }
+        let Self { addon, ref templates, ref versions, dialect, .. } = *self;
+        Configuration { addon, catalog: self, templates, versions, dialect }
     }
 
     /// What the clusters of a placement are configured to, though the hub may not read all of it.

@@ -10,7 +10,7 @@ use std::{
 };
 
 use drover_api::{addon::ManagedClusterAddOn, drover::AddOnRollout, names::CONFIGURED};
-use drover_hub::Dialect;
+use drover_hub::{Dialect, detect_dialect};
 use drover_testkit::{World, play::Behaviour, wait};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{
@@ -61,7 +61,7 @@ impl Field {
     /// A hub on a server with OCM's definitions, which it has recognised.
     async fn of_ocm(world: World) -> Self {
         define(&world).await;
-        let dialect = Dialect::detect(world.client()).await.expect("definitions can be read");
+        let dialect = detect_dialect(world.client()).await.expect("definitions can be read");
         assert_eq!(dialect, Dialect::Ocm);
         Self::speaking(world, dialect).await
     }

@@ -1,12 +1,16 @@
 //! The ways in which clusters get an add-on, as its author has listed them.
 
 use drover_api::{
-    addon::{ClusterManagementAddOn, InstallStrategyType, PlacementStrategy},
+    addon::{AddOnRolloutType, ClusterManagementAddOn, InstallStrategyType, PlacementStrategy},
     grammar::WindowSize,
     reference::PlacementRef,
 };
 
-use super::{Entry, Source, strategy::Strategy};
+use super::{
+    Entry, Source,
+    strategy::{Strategy, Unreadable},
+};
+use crate::addon::dialect::Dialect;
 
 /// The placements that an add-on is installed by.
 #[must_use]
@@ -19,13 +23,17 @@ pub fn listed(addon: &ClusterManagementAddOn) -> &[PlacementStrategy] {
 
 /// The ways in which clusters get an add-on: by its placements, in the order of the list; then the placements that are only named as
 /// canaries; and at last by nobody. `per_group` says how many clusters a placement puts into a decision group.
-pub fn entries(addon: &ClusterManagementAddOn, per_group: impl Fn(&PlacementRef) -> Option<WindowSize>) -> Vec<Entry> {
+pub fn entries(
+    addon: &ClusterManagementAddOn,
+    dialect: Dialect,
+    per_group: impl Fn(&PlacementRef) -> Option<WindowSize>,
+) -> Vec<Entry> {
     let listed = listed(addon);
     let mut entries: Vec<_> = listed
         .iter()
         .map(|placement| Entry {
             source: Source::Listed(placement.placement.clone()),
-            strategy: Strategy::read(placement.rollout_strategy.as_ref(), per_group(&placement.placement).as_ref()),
+            strategy: strategy(placement, dialect, per_group(&placement.placement).as_ref()),
         })
         .collect();
     let canaries = entries.iter().filter_map(|entry| entry.strategy.as_ref().ok()?.canary.clone());
@@ -39,6 +47,28 @@ pub fn entries(addon: &ClusterManagementAddOn, per_group: impl Fn(&PlacementRef)
     entries
 }
 
+/// The strategy of a placement. Where OCM's words are spoken there are none of Drover's own.
+fn strategy(
+    placement: &PlacementStrategy,
+    dialect: Dialect,
+    per_group: Option<&WindowSize>,
+) -> Result<Strategy, Unreadable> {
+    let written = placement.rollout_strategy.as_ref();
+    match written.map(|written| written.kind) {
+        Some(
+            kind @ (AddOnRolloutType::UpdateAll
+            | AddOnRolloutType::RollingUpdate
+            | AddOnRolloutType::RollingUpdateWithCanary),
+        ) if dialect == Dialect::Ocm => Err(Unreadable {
+            field: "type",
+            complaint: format!(
+                "{kind:?} is Drover's own, and off where the hub speaks OCM's dialect, which has All, Progressive and ProgressivePerGroup"
+            ),
+        }),
+        _ => Strategy::read(written, per_group),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
@@ -48,7 +78,7 @@ mod tests {
     fn sources(placements: &Value, kind: &str) -> Vec<Source> {
         let spec = json!({ "installStrategy": { "type": kind, "placements": placements } });
         let spec = serde_json::from_value(spec).expect("a valid add-on");
-        entries(&ClusterManagementAddOn::new("helloworld", spec), |_| None)
+        entries(&ClusterManagementAddOn::new("helloworld", spec), Dialect::Drover, |_| None)
             .into_iter()
             .map(|entry| entry.source)
             .collect()
@@ -82,5 +112,24 @@ mod tests {
     #[test]
     fn placements_count_only_where_clusters_are_chosen_by_them() {
         assert_eq!(sources(&json!([with_canary("a", "c")]), "Manual"), [Source::Nobody]);
+    }
+    #[test]
+    fn strategies_of_drover_s_own_are_refused_where_ocm_s_words_are_spoken() {
+        for (kind, is_ocm_s) in [
+            ("UpdateAll", false),
+            ("RollingUpdate", false),
+            ("RollingUpdateWithCanary", false),
+            ("All", true),
+            ("Progressive", true),
+            ("ProgressivePerGroup", true),
+        ] {
+            let placement = json!({ "namespace": "default", "name": "a", "rolloutStrategy": { "type": kind } });
+            let placement: PlacementStrategy = serde_json::from_value(placement).expect("a valid entry");
+            assert!(strategy(&placement, Dialect::Drover, None).is_ok(), "{kind}");
+            let in_ocm_s = strategy(&placement, Dialect::Ocm, None);
+            assert_eq!(in_ocm_s.is_ok(), is_ocm_s, "{kind}");
+            let complaint = in_ocm_s.err().map(|error| error.to_string()).unwrap_or_default();
+            assert_eq!(complaint.contains("off where the hub speaks OCM's dialect"), !is_ocm_s, "{complaint}");
+        }
     }
 }

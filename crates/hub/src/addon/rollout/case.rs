@@ -113,7 +113,7 @@ impl Case<'_> {
 
     /// Brings the clusters in the book up to date: those that have changed, or all if that changed by which they are looked at.
     fn look_at_clusters(&self, pages: &mut Pages, shelf: &Shelf) {
-        let entries = entries(self.addon, |placement| self.per_group(placement));
+        let entries = entries(self.addon, self.hub.dialect, |placement| self.per_group(placement));
         let steering = Steering::read(self.addon.annotations(), &entries);
         if pages.rollout.entries() != entries {
             pages.begin(Rollout::new(entries));
