@@ -3,13 +3,29 @@
 use drover_api::{addon::ManagedClusterAddOn, grammar::Version, names::ASSIGNED_VERSION_ANNOTATION};
 use kube::ResourceExt;
 
+/// The version that an add-on on one cluster has from its placement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Assignment {
+    /// The one that is there: nobody decides for the cluster, or nobody knows yet what it was given.
+    Stays,
+    /// None.
+    Nothing,
+    /// This one.
+    Version(Version),
+}
+
 /// An add-on with the version that its placement gives it, or none. What a user has written stays.
 #[must_use]
-pub fn assigned(on_cluster: &ManagedClusterAddOn, version: Option<&Version>) -> ManagedClusterAddOn {
+pub fn assigned(on_cluster: &ManagedClusterAddOn, assignment: &Assignment) -> ManagedClusterAddOn {
+    let mut wanted = on_cluster.clone();
+    let version = match assignment {
+        Assignment::Stays => return wanted,
+        Assignment::Nothing => None,
+        Assignment::Version(version) => Some(version),
+    };
     let mark = on_cluster.annotations().get(ASSIGNED_VERSION_ANNOTATION);
     let written = on_cluster.spec.install_version.as_ref();
     let is_ours = mark.map(String::as_str) == written.map(Version::as_str);
-    let mut wanted = on_cluster.clone();
     if is_ours {
         wanted.spec.install_version = version.cloned();
     }
@@ -45,7 +61,8 @@ mod tests {
     }
 
     fn after(written: Option<&str>, mark: Option<&str>, given: Option<&str>) -> (Option<String>, Option<String>) {
-        let addon = assigned(&addon(written, mark), given.map(version).as_ref());
+        let assignment = given.map_or(Assignment::Nothing, |given| Assignment::Version(version(given)));
+        let addon = assigned(&addon(written, mark), &assignment);
         let mark = addon.annotations().get(ASSIGNED_VERSION_ANNOTATION).cloned();
         (addon.spec.install_version.map(|version| version.to_string()), mark)
     }
@@ -64,5 +81,13 @@ mod tests {
         assert_eq!(after(Some("v3"), None, Some("v1")), own);
         assert_eq!(after(Some("v3"), Some("v1"), Some("v2")), own, "though it was assigned before");
         assert_eq!(after(Some("v3"), Some("v1"), None), own);
+    }
+
+    #[test]
+    fn what_nobody_decides_on_stays_whoever_has_written_it() {
+        for (written, mark) in [(None, None), (Some("v1"), Some("v1")), (Some("v3"), Some("v1"))] {
+            let addon = addon(written, mark);
+            assert_eq!(assigned(&addon, &Assignment::Stays), addon);
+        }
     }
 }

@@ -45,6 +45,8 @@ pub(crate) struct Pages {
     looked: Option<Timestamp>,
     /// When counts were last written down.
     pub(super) counted: Option<Timestamp>,
+    /// Whether anything stands in it: not before the rollouts were looked at for the first time.
+    is_filled: bool,
 }
 
 /// What every cluster of an add-on is looked at by. If it changes, all of them are.
@@ -72,6 +74,7 @@ impl Default for Pages {
             stale: Stale::Everybody,
             looked: None,
             counted: None,
+            is_filled: false,
         }
     }
 }
@@ -80,6 +83,11 @@ impl Book {
     /// What stands in it.
     pub(crate) fn open(&self) -> MutexGuard<'_, Pages> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What stands in it, once anything does. An empty book says of nobody that he has failed or waits, which is not so.
+    pub(crate) fn open_filled(&self) -> Option<MutexGuard<'_, Pages>> {
+        Some(self.open()).filter(|pages| pages.is_filled)
     }
 
     /// Takes note that a cluster has to be looked at again.
@@ -91,7 +99,7 @@ impl Book {
 impl Pages {
     /// Begins anew, with other ways in which clusters get the add-on.
     pub(super) fn begin(&mut self, rollout: Rollout) {
-        *self = Self { rollout, counted: self.counted, ..Self::default() };
+        *self = Self { rollout, counted: self.counted, is_filled: true, ..Self::default() };
     }
 
     /// Who has to be looked at again: nobody from now on. Nothing means everybody.

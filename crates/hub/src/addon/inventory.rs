@@ -144,7 +144,14 @@ fn asks_the_same(one: &ClusterManagementAddOn, other: &ClusterManagementAddOn) -
 
 /// Whether an add-on has the same for those on clusters.
 fn owns_the_same(one: &ClusterManagementAddOn, other: &ClusterManagementAddOn) -> bool {
-    strategy(one) == strategy(other) && is_managed(one) == is_managed(other) && is_same_object(one, other)
+    let is_same_strategy = strategy(one) == strategy(other) && assigning(one) == assigning(other);
+    is_same_strategy && is_managed(one) == is_managed(other) && is_same_object(one, other)
+}
+
+/// The placements that assign a version to the add-ons on their clusters.
+fn assigning(addon: &ClusterManagementAddOn) -> BTreeSet<&PlacementRef> {
+    let asks = |entry: &&PlacementStrategy| entry.addon_template.as_ref().is_some_and(|it| it.version().is_some());
+    listed(addon).iter().filter(asks).map(|entry| &entry.placement).collect()
 }
 
 /// Whether these are states of one object, which is on its way out in both or in none.

@@ -4,12 +4,11 @@
 //! annotations that are copied from the cluster, the version that its placement gives it, and its status.
 
 use drover_api::{
-    addon::{ClusterManagementAddOn, ManagedClusterAddOn, PlacementStrategy},
-    grammar::Version,
+    addon::{ClusterManagementAddOn, ManagedClusterAddOn},
     reference::ClusterName,
 };
 use drover_engine::addon::{
-    assignment::assigned,
+    assignment::{Assignment, assigned},
     inheritance::{inherited, is_managed},
     mark::Given,
     rollout::listed,
@@ -63,7 +62,7 @@ impl AddOns {
     ) -> Option<Write<Fleet>> {
         let key = ObjectKey::cluster_wide(addon.metadata.name.as_deref()?);
         let record = fleet.configs.rollout(&key)?;
-        let pages = fleet.addons.books.get(&key)?.open();
+        let pages = fleet.addons.books.get(&key)?.open_filled()?;
         let shelf = Shelf::of(fleet, addon, self.dialect);
         let subject = Subject { fleet, on_cluster, shelf: &shelf, dialect: self.dialect, now };
         progress::told(&subject, record, &pages)
@@ -79,38 +78,48 @@ fn with_inheritance(
 ) -> Option<Write<Fleet>> {
     let cluster = fleet.cluster(&ClusterName::from(&*key.namespace)).map(|cluster| &**cluster);
     let inherited = inherited(on_cluster, addon, cluster);
-    let version = assigned_version(fleet, key, on_cluster, addon);
-    Write::update(on_cluster, &assigned(&inherited, version.as_ref()))
+    let assignment = assignment(fleet, key, on_cluster, addon).unwrap_or(Assignment::Stays);
+    Write::update(on_cluster, &assigned(&inherited, &assignment))
 }
 
-/// The version that a cluster was given, if the template of its placement's add-ons asks for one.
-fn assigned_version(
+/// The version that a cluster was given, if the template of its placement's add-ons asks for one. Nothing if nobody decides for the
+/// cluster, or what it was given is not known: that is no reason to take anything away.
+fn assignment(
     fleet: &Fleet,
     key: &ObjectKey,
     on_cluster: &ManagedClusterAddOn,
     addon: &ClusterManagementAddOn,
-) -> Option<Version> {
-    let asks = |entry: &PlacementStrategy| entry.addon_template.as_ref().is_some_and(|it| it.version().is_some());
-    if !listed(addon).iter().any(asks) {
-        return None;
-    }
+) -> Option<Assignment> {
     let addon_key = ObjectKey::cluster_wide(&key.name);
-    let pages = fleet.addons.books.get(&addon_key)?.open();
+    let pages = fleet.addons.books.get(&addon_key)?.open_filled()?;
     let (entry, _) = pages.rollout.standing(&ClusterName::from(&*key.namespace))?;
-    let placement = pages.rollout.entries().get(entry)?.source.placement()?;
-    listed(addon).iter().find(|entry| entry.placement == *placement).filter(|entry| asks(entry))?;
+    let Some(placement) = pages.rollout.entries().get(entry)?.source.placement() else {
+        return Some(Assignment::Nothing);
+    };
+    let entry = listed(addon).iter().find(|entry| entry.placement == *placement)?;
+    if entry.addon_template.as_ref().is_none_or(|template| template.version().is_none()) {
+        return Some(Assignment::Nothing);
+    }
     let given = Given::read(&on_cluster.status.as_ref()?.conditions)?;
     let sets = fleet.configs.rollout(&addon_key)?.status.iter().flat_map(|status| &status.sets);
-    sets.into_iter().find(|set| set.fingerprint == given.set)?.version.clone()
+    let set = sets.into_iter().find(|set| set.fingerprint == given.set)?;
+    Some(set.version.clone().map_or(Assignment::Nothing, Assignment::Version))
 }
 
 #[cfg(test)]
 mod tests {
-    use drover_api::{addon::ClusterManagementAddOn, names::LIFECYCLE_ANNOTATION};
-    use serde_json::json;
+    use drover_api::{
+        addon::ClusterManagementAddOn,
+        drover::AddOnRollout,
+        names::{ASSIGNED_VERSION_ANNOTATION, GIVEN, INSTALLED_ANNOTATION, LIFECYCLE_ANNOTATION, PROVEN},
+    };
+    use serde_json::{Value, json};
 
     use super::*;
-    use crate::addon::scene::{Scene, named, words};
+    use crate::addon::{
+        Rollouts,
+        scene::{Scene, drain, named, words},
+    };
 
     /// A fleet with an add-on on a cluster, and how many writes it takes to bring that up to date.
     fn writes(addon: serde_json::Value, on_cluster: &serde_json::Value) -> usize {
@@ -138,5 +147,120 @@ mod tests {
         let owner = json!({ "apiVersion": "addon.open-cluster-management.io/v1alpha1", "kind": "ClusterManagementAddOn",
             "name": "hello", "uid": "hello", "controller": true, "blockOwnerDeletion": true });
         assert_eq!(writes(json!({ "spec": spec }), &json!({ "metadata": { "ownerReferences": [owner] } })), 0);
+    }
+
+    const SET: &str = "0123456789abcdef";
+
+    /// A fleet as a hub finds it that is started again: the placement x has given version v1 to the cluster one, where it fails.
+    fn found() -> Scene {
+        let mut scene = Scene::new();
+        scene.available("one", "True");
+        let mut entry = named("x");
+        entry["addonTemplate"] = json!({ "installVersion": "v1" });
+        scene.addon("hello", &json!({ "type": "Placements", "placements": [entry] }));
+        scene.placement("x", 1);
+        scene.decide("x", &["one"]);
+        scene.set::<AddOnRollout>(None, "hello", remembering(SET));
+        scene.on_cluster("one", "hello", &failed());
+        drain(&scene.fleet.queues.addons);
+        scene
+    }
+
+    fn remembering(set: &str) -> Value {
+        let sets = json!([{ "fingerprint": set, "configs": [], "version": "v1", "epoch": 1,
+            "firstWanted": "2026-01-01T00:00:00Z" }]);
+        json!({ "status": { "sets": sets } })
+    }
+
+    fn failed() -> Value {
+        let says = |type_: &str, status: &str, reason: &str| {
+            json!({ "type": type_, "status": status, "reason": reason, "message": SET,
+                "lastTransitionTime": "2026-01-01T00:00:00Z" })
+        };
+        let owner = json!({ "apiVersion": "addon.open-cluster-management.io/v1alpha1", "kind": "ClusterManagementAddOn",
+            "name": "hello", "uid": "hello", "controller": true, "blockOwnerDeletion": true });
+        let annotations = json!({ ASSIGNED_VERSION_ANNOTATION: "v1", INSTALLED_ANNOTATION: "true" });
+        json!({
+            "metadata": { "annotations": annotations, "ownerReferences": [owner] },
+            "spec": { "installVersion": "v1" },
+            "status": { "conditions": [says(GIVEN, "True", "Given"), says(PROVEN, "False", "Failing")] },
+        })
+    }
+
+    fn addons() -> AddOns {
+        AddOns { dialect: Dialect::Drover }
+    }
+
+    fn rollouts() -> Rollouts {
+        Rollouts { dialect: Dialect::Drover }
+    }
+
+    fn one() -> ObjectKey {
+        ObjectKey::namespaced("one", "hello")
+    }
+
+    /// Whether the add-on on the cluster one is to have anything else than it has, but for its status.
+    fn is_changed(scene: &Scene) -> bool {
+        let addons = &scene.fleet.addons;
+        let (on_cluster, addon) = (addons.mcas.get(&one()), addons.cmas.get(&ObjectKey::cluster_wide("hello")));
+        let (on_cluster, addon) = (on_cluster.expect("it is there"), addon.expect("it is there"));
+        with_inheritance(&scene.fleet, &one(), on_cluster, addon).is_some()
+    }
+
+    fn roll_out(scene: &Scene) {
+        scene.plan(&rollouts(), &ObjectKey::cluster_wide("hello"));
+    }
+
+    #[test]
+    fn nothing_is_written_before_it_is_known_how_clusters_stand() {
+        let scene = found();
+        assert_eq!(words(&scene.plan(&addons(), &one())), [""; 0]);
+        roll_out(&scene);
+        assert_eq!(drain(&scene.fleet.queues.addons), ["one/hello"], "now it is");
+        assert!(!is_changed(&scene));
+        assert_eq!(words(&scene.plan(&addons(), &one())), ["Patch ManagedClusterAddOn one/hello"], "its status");
+        roll_out(&scene);
+        assert_eq!(drain(&scene.fleet.queues.addons), [""; 0], "nothing has changed since");
+    }
+
+    #[test]
+    fn a_version_stays_where_nobody_decides_or_remembers() {
+        let mut scene = found();
+        scene.decide::<&str>("x", &[]);
+        roll_out(&scene);
+        assert!(!is_changed(&scene), "nobody decides");
+        scene.decide("x", &["one"]);
+        scene.set::<AddOnRollout>(None, "hello", remembering("fedcba9876543210"));
+        roll_out(&scene);
+        assert!(!is_changed(&scene), "the set is forgotten");
+        scene.gone::<AddOnRollout>(None, "hello");
+        roll_out(&scene);
+        assert!(!is_changed(&scene), "all sets are");
+    }
+
+    #[test]
+    fn a_version_goes_when_its_placement_assigns_none() {
+        let mut scene = found();
+        roll_out(&scene);
+        drain(&scene.fleet.queues.addons);
+        scene.addon("hello", &json!({ "type": "Placements", "placements": [named("x")] }));
+        assert_eq!(drain(&scene.fleet.queues.addons), ["one/hello"]);
+        roll_out(&scene);
+        assert!(is_changed(&scene));
+    }
+
+    #[test]
+    fn who_is_decided_for_by_another_placement_is_looked_at() {
+        let mut scene = found();
+        let mut assigning = named("x");
+        assigning["addonTemplate"] = json!({ "installVersion": "v1" });
+        scene.addon("hello", &json!({ "type": "Placements", "placements": [assigning, named("y")] }));
+        scene.placement("y", 0);
+        roll_out(&scene);
+        drain(&scene.fleet.queues.addons);
+        scene.decide("y", &["one"]);
+        roll_out(&scene);
+        assert_eq!(drain(&scene.fleet.queues.addons), ["one/hello"]);
+        assert!(is_changed(&scene), "y assigns none");
     }
 }

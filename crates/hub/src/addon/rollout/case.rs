@@ -115,7 +115,8 @@ impl Case<'_> {
     fn look_at_clusters(&self, pages: &mut Pages, shelf: &Shelf) {
         let entries = entries(self.addon, self.hub.dialect, |placement| self.per_group(placement));
         let steering = Steering::read(self.addon.annotations(), &entries);
-        if pages.rollout.entries() != entries {
+        let begins = pages.rollout.entries() != entries;
+        if begins {
             pages.begin(Rollout::new(entries));
         }
         let (templates, supported) = (shelf.templates.clone(), shelf.versions.supported.clone());
@@ -141,7 +142,13 @@ impl Case<'_> {
                 pages.steered.remove(&cluster)
             };
             let member = self.member(&cluster, on_cluster, pages, shelf);
+            let decides = |pages: &Pages| pages.rollout.standing(&cluster).map(|(entry, _)| entry);
+            let decided = decides(pages);
             pages.rollout.update(&cluster, member);
+            // What its placement gives it besides the set is another's, or was not told before.
+            if on_cluster.is_some() && (begins || decides(pages) != decided) {
+                self.fleet.queues.addons.mark(ObjectKey::namespaced(cluster.as_str(), &self.key.name));
+            }
         }
     }
 
