@@ -41,7 +41,7 @@ use self::{
     mention::{Mention, Mentions},
     revision::Kept,
 };
-use crate::fleet::{Queues, remove_from};
+use crate::fleet::{Fleet, Queues, remove_from};
 
 /// The configurations that somebody refers to, and their types.
 pub(crate) struct Configs {
@@ -54,6 +54,16 @@ pub(crate) struct Configs {
     wanted: watch::Sender<Wanted>,
     freshness: Freshness,
     queues: Queues,
+    /// Whom the last changes concern.
+    concerned: Concerned,
+}
+
+/// Whom changes of configurations concern.
+#[derive(Debug, Default)]
+struct Concerned {
+    users: BTreeSet<User>,
+    /// The add-ons whose templates are others.
+    templated: BTreeSet<String>,
 }
 
 /// The types that are to be watched.
@@ -136,6 +146,7 @@ impl Configs {
             wanted: watch::Sender::new(Wanted::new()),
             freshness: freshness.clone(),
             queues: queues.clone(),
+            concerned: Concerned::default(),
         }
     }
 
@@ -356,9 +367,7 @@ impl Configs {
             return;
         }
         tell(group_resource, state);
-        for user in type_.users.iter().chain(type_.users_of.values().flatten()) {
-            mark(&self.queues, user);
-        }
+        self.concerned.users.extend(type_.users.iter().chain(type_.users_of.values().flatten()).cloned());
         self.kept.mark_type(group_resource);
     }
 
@@ -370,7 +379,7 @@ impl Configs {
         self.changed(group_resource, changes);
     }
 
-    /// Takes note of changes of configurations, and marks whom they concern.
+    /// Takes note of changes of configurations, and of whom they concern.
     fn changed(&mut self, group_resource: &ConfigGroupResource, changes: impl IntoIterator<Item = Change<Stored>>) {
         for Change { key, old, new } in changes {
             let (old, new) = (old.as_deref().map(|old| &old.spec), new.as_deref().map(|new| &new.spec));
@@ -382,15 +391,13 @@ impl Configs {
                     self.kept.mark(group_resource, &content);
                     self.kept.mark_who_misses(group_resource, &content);
                 }
-                for user in type_.users_of.get(&key).into_iter().flatten() {
-                    mark(&self.queues, user);
-                }
+                self.concerned.users.extend(type_.users_of.get(&key).into_iter().flatten().cloned());
             }
             self.sort_template(&key, old, new);
         }
     }
 
-    /// Keeps the templates of each add-on together, and tells the add-ons.
+    /// Keeps the templates of each add-on together.
     fn sort_template(&mut self, key: &ObjectKey, old: Option<&Config>, new: Option<&Config>) {
         let (old, new) = (old.and_then(Config::template_of), new.and_then(Config::template_of));
         if let Some(addon) = old {
@@ -399,10 +406,7 @@ impl Configs {
         if let Some(addon) = new {
             self.templates.entry(addon.to_owned()).or_default().insert(key.clone());
         }
-        for addon in old.into_iter().chain(new) {
-            self.queues.rollouts.mark(ObjectKey::cluster_wide(addon));
-            self.mark_hub_configs_of(addon);
-        }
+        self.concerned.templated.extend(old.into_iter().chain(new).map(str::to_owned));
     }
 
     /// Has the type that is defined by a CustomResourceDefinition of this name looked at again.
@@ -452,14 +456,33 @@ impl Type {
     }
 }
 
-fn mark(queues: &Queues, user: &User) {
-    match user {
-        User::Hub => {}
-        User::AddOn(key) => queues.rollouts.mark(key.clone()),
-        User::OnCluster(key) => {
-            queues.addons.mark(key.clone());
-            // What a canary runs instead of what is wanted may be what is wanted from now on.
-            queues.rollouts.mark(ObjectKey::cluster_wide(&key.name));
+impl Fleet {
+    /// Takes note of what was seen of a type by who watches it for this ticket.
+    fn see_config(&mut self, group_resource: &ConfigGroupResource, ticket: &Arc<Ticket>, sighting: Sighting<Stored>) {
+        self.configs.see(group_resource, ticket, sighting);
+        self.mark_concerned();
+    }
+
+    /// Takes note that a type is served otherwise than before, so that nothing is known of it any more.
+    fn start_config_anew(&mut self, group_resource: &ConfigGroupResource, ticket: &Arc<Ticket>) {
+        self.configs.start_anew(group_resource, ticket);
+        self.mark_concerned();
+    }
+
+    /// Marks whom the last changes of configurations concern.
+    fn mark_concerned(&mut self) {
+        let Concerned { users, templated } = std::mem::take(&mut self.configs.concerned);
+        for user in users {
+            match user {
+                User::Hub => {}
+                User::AddOn(key) => self.queues.rollouts.mark(key),
+                User::OnCluster(key) => self.mark_own_way(&key),
+            }
+        }
+        for addon in templated {
+            self.queues.rollouts.mark(ObjectKey::cluster_wide(&addon));
+            self.configs.mark_hub_configs_of(&addon);
+            self.mark_own_ways(&addon);
         }
     }
 }

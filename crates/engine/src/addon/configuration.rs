@@ -481,6 +481,12 @@ fn addon_type(resource: &str) -> ConfigGroupResource {
     ConfigGroupResource { group: ADDON_GROUP.to_owned(), resource: resource.to_owned() }
 }
 
+/// Whether a user has asked for something on a cluster's add-on.
+#[must_use]
+pub fn asks_for_something(on_cluster: &ManagedClusterAddOn) -> bool {
+    !on_cluster.spec.configs.is_empty() || own_version(on_cluster).is_some()
+}
+
 /// The version that a user has written on a cluster's add-on. What the hub itself has written there is none.
 fn own_version(on_cluster: &ManagedClusterAddOn) -> Option<&Version> {
     let assigned = on_cluster.annotations().get(ASSIGNED_VERSION_ANNOTATION);
@@ -813,6 +819,7 @@ mod tests {
         assigned.spec.install_version = "v1".parse().ok();
         assigned.annotations_mut().insert(ASSIGNED_VERSION_ANNOTATION.to_owned(), "v1".to_owned());
         assert_eq!(own_version(&assigned), None);
+        assert!(!asks_for_something(&assigned), "so that nobody has to look at it when versions change");
         assigned.spec.install_version = "v2".parse().ok();
         assert_eq!(own_version(&assigned).map(Version::as_str), Some("v2"));
     }

@@ -13,6 +13,7 @@ use drover_api::{
     work::ManifestWork,
 };
 use drover_engine::addon::{
+    configuration::asks_for_something,
     inheritance::{is_managed, passes_on_the_same, strategy},
     install::{Choice, answers_the_same},
 };
@@ -38,6 +39,8 @@ pub(crate) struct Inventory {
     pub(super) books: BTreeMap<ObjectKey, Book>,
     /// Where each add-on is, by its name.
     on_clusters: BTreeMap<Arc<str>, BTreeSet<ObjectKey>>,
+    /// Where each add-on has something of its own that a user has asked for there, by its name.
+    own_ways: BTreeMap<Arc<str>, BTreeSet<ObjectKey>>,
     /// How the clusters of each add-on are chosen.
     choices: BTreeMap<ObjectKey, Choice>,
     /// The add-ons that list a placement, or wait for its clusters.
@@ -98,6 +101,11 @@ impl Inventory {
             self.on_clusters.entry(Arc::clone(name)).or_default().insert(change.key.clone());
         } else {
             remove_from(&mut self.on_clusters, name, &change.key);
+        }
+        if change.new.as_deref().is_some_and(asks_for_something) {
+            self.own_ways.entry(Arc::clone(name)).or_default().insert(change.key.clone());
+        } else {
+            remove_from(&mut self.own_ways, name, &change.key);
         }
     }
 
@@ -247,6 +255,22 @@ impl Fleet {
         }
     }
 
+    /// Has the add-ons looked at again that have something of their own, because there are other versions now, or other templates of them.
+    pub(crate) fn mark_own_ways(&self, addon: &str) {
+        for on_cluster in self.addons.own_ways.get(addon).into_iter().flatten() {
+            self.mark_own_way(on_cluster);
+        }
+    }
+
+    /// Has an add-on on a cluster looked at again, because something has changed that was asked for there.
+    pub(crate) fn mark_own_way(&self, on_cluster: &ObjectKey) {
+        self.queues.addons.mark(on_cluster.clone());
+        // What a canary runs instead of what is wanted may be what is wanted from now on; and who was at odds may be given something.
+        let addon = ObjectKey::cluster_wide(&on_cluster.name);
+        self.addons.look_again_at(&addon, &on_cluster.namespace);
+        self.queues.rollouts.mark(addon);
+    }
+
     fn mark_rollouts_on(&self, cluster: &str) {
         for (addon, _) in self.addons.mcas.in_namespace(cluster) {
             let addon = ObjectKey::cluster_wide(&addon.name);
@@ -279,6 +303,7 @@ impl Tracks<ClusterManagementAddOn> for Fleet {
         if !stays(change, asks_the_same) {
             self.addons.relist(change);
             self.configs.mark_hub_configs_of(&change.key.name);
+            self.mark_own_ways(&change.key.name);
             self.queues.installs.mark(change.key.clone());
         }
         self.queues.rollouts.mark(change.key.clone());

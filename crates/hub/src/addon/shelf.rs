@@ -65,8 +65,7 @@ impl<'a> Shelf<'a> {
 
     /// What a user has asked for on one cluster, if anything.
     pub(crate) fn own(&self, on_cluster: &ManagedClusterAddOn) -> Option<Own> {
-        let is_asked = !on_cluster.spec.configs.is_empty() || on_cluster.spec.version().is_some();
-        is_asked.then(|| self.configuration().own(on_cluster))
+        configuration::asks_for_something(on_cluster).then(|| self.configuration().own(on_cluster))
     }
 
     fn configuration(&self) -> Configuration<'_, Self> {

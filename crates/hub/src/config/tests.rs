@@ -6,7 +6,10 @@ use std::{
     time::Duration,
 };
 
-use drover_api::drover::{AddOnRollout, ConfigRevision, SetConfig};
+use drover_api::{
+    cluster::ManagedCluster,
+    drover::{AddOnRollout, ConfigRevision, SetConfig},
+};
 use drover_engine::{addon::revision, hash::spec_hash};
 use drover_runtime::{
     clock::{ManualClock, after},
@@ -20,7 +23,10 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::{revision::missing, *};
-use crate::fleet::Fleet;
+use crate::{
+    addon::{Dialect, Rollouts},
+    fleet::Fleet,
+};
 
 const GROUP: &str = "addon.open-cluster-management.io";
 const HOME: &str = "hub";
@@ -87,7 +93,7 @@ impl Scene {
 
     fn see_for(&self, of: &str, ticket: &Arc<Ticket>, sighting: Sighting<DynamicObject>) {
         let sighting = sighting.map(|object| Config::store(&type_(of), &object));
-        self.fleet.update(|fleet| fleet.configs.see(&type_(of), ticket, sighting));
+        self.fleet.update(|fleet| fleet.see_config(&type_(of), ticket, sighting));
     }
 
     /// A configuration that is seen.
@@ -315,6 +321,68 @@ fn a_change_concerns_those_who_refer_to_it() {
     assert_eq!(marks(&scene), nobody, "nobody refers to it any more");
 }
 
+/// What is done about the rollouts of an add-on.
+fn roll_out(scene: &Scene, addon: &str) -> Vec<String> {
+    let rollouts = Rollouts { dialect: Dialect::Drover };
+    let plan = rollouts.plan(&scene.fleet.read(), &ObjectKey::cluster_wide(addon), noon());
+    plan.writes.iter().chain(&plan.together).map(|write| format!("{write:?}")).collect()
+}
+
+#[test]
+fn who_has_nothing_is_given_something_when_the_configuration_comes_that_was_asked_for() {
+    let mut scene = Scene::new();
+    let of = "things.example.com";
+    scene.addon("hello", &json!({ "supportedConfigs": [{ "group": "example.com", "resource": "things" }] }));
+    scene.rollout("hello", of, &[]);
+    let available = json!([{ "type": "ManagedClusterConditionAvailable", "status": "True", "reason": "", "message": "",
+        "lastTransitionTime": noon() }]);
+    let cluster = json!({ "spec": { "hubAcceptsClient": true }, "status": { "conditions": available } });
+    let cluster = scene.object::<ManagedCluster>("", "one", &cluster);
+    scene.fleet.apply(cluster);
+    let on_cluster = json!({ "spec": { "configs": [config(of, "ns", "own")] },
+        "status": { "supportedConfigs": [{ "group": "example.com", "resource": "things" }] } });
+    let on_cluster = scene.object::<ManagedClusterAddOn>("one", "hello", &on_cluster);
+    scene.fleet.apply(on_cluster);
+    scene.listed(of);
+    let given = "Patch ManagedClusterAddOn one/hello".to_owned();
+    assert!(!roll_out(&scene, "hello").contains(&given), "what it asks for is not there");
+    scene.config(of, "ns", "own", &json!({ "spec": {} }));
+    assert!(roll_out(&scene, "hello").contains(&given));
+}
+
+#[test]
+fn a_template_concerns_the_clusters_that_have_something_of_their_own() {
+    let mut scene = Scene::new();
+    let of = format!("addontemplates.{GROUP}");
+    scene.fleet.update(|fleet| fleet.configs.watch_own_types());
+    scene.listed(&of);
+    scene.addon("hello", &json!({}));
+    let assigned = json!({ "drover.dev/assigned-version": "v1" });
+    for (cluster, on_cluster) in [
+        ("own-version", json!({ "spec": { "installVersion": "v2" } })),
+        ("own-config", json!({ "spec": { "configs": [config("things.example.com", "ns", "one")] } })),
+        ("assigned", json!({ "metadata": { "annotations": assigned }, "spec": { "installVersion": "v1" } })),
+        ("nothing", json!({ "spec": {} })),
+    ] {
+        let on_cluster = scene.object::<ManagedClusterAddOn>(cluster, "hello", &on_cluster);
+        scene.fleet.apply(on_cluster);
+    }
+    let own = ["own-config/hello", "own-version/hello"];
+    for text in ["first", "edited in place"] {
+        marked(&scene.queues.addons);
+        let template = json!({ "spec": { "addonName": "hello", "version": "v2", "text": text } });
+        scene.config(&of, "", "two", &template);
+        assert_eq!(marked(&scene.queues.addons), own, "{text}");
+    }
+    scene.config(&of, "", "three", &json!({ "spec": { "addonName": "other" } }));
+    assert_eq!(marked(&scene.queues.addons), [""; 0]);
+    let on_cluster = scene.object::<ManagedClusterAddOn>("own-version", "hello", &json!({ "spec": {} }));
+    scene.fleet.apply(on_cluster);
+    marked(&scene.queues.addons);
+    scene.config_gone(&of, "", "two");
+    assert_eq!(marked(&scene.queues.addons), ["own-config/hello"]);
+}
+
 #[test]
 fn what_is_found_says_what_is_known() {
     let mut scene = Scene::new();
@@ -350,7 +418,7 @@ fn what_is_served_otherwise_is_not_known_until_it_is_listed() {
     scene.config("things.example.com", "ns", "one", &json!({}));
     scene.see("things.example.com", Sighting::ListEnds);
     let ticket = scene.ticket("things.example.com").expect("it is watched");
-    scene.fleet.update(|fleet| fleet.configs.start_anew(&type_("things.example.com"), &ticket));
+    scene.fleet.update(|fleet| fleet.start_config_anew(&type_("things.example.com"), &ticket));
     assert_eq!(scene.find("things.example.com", "ns", "one"), Found::NotYet);
 }
 

@@ -95,7 +95,7 @@ impl Observer<DynamicObject> for TypeWatch {
     fn observe(&self, sighting: Sighting<DynamicObject>) {
         // Hashing takes its time, so it is done before others have to wait for the fleet.
         let sighting = sighting.map(|object| Config::store(&self.group_resource, &object));
-        self.with.fleet.update(|fleet| fleet.configs.see(&self.group_resource, &self.ticket, sighting));
+        self.with.fleet.update(|fleet| fleet.see_config(&self.group_resource, &self.ticket, sighting));
     }
 }
 
@@ -112,7 +112,7 @@ impl TypeWatch {
             let hope = match served(&self.with.client, &self.group_resource).await {
                 Ok(Some(resource)) => {
                     if last.replace(resource.clone()).is_some_and(|last| last != resource) {
-                        self.with.fleet.update(|fleet| fleet.configs.start_anew(&self.group_resource, &self.ticket));
+                        self.with.fleet.update(|fleet| fleet.start_config_anew(&self.group_resource, &self.ticket));
                     }
                     match self.follow(&resource, &mut definition).await {
                         None => continue,

@@ -116,6 +116,19 @@ fn a_cluster_that_comes_or_goes_concerns_who_may_want_it() {
 }
 
 #[test]
+fn other_versions_concern_the_clusters_that_have_one_of_their_own() {
+    let mut scene = Scene::of_four();
+    scene.on_cluster("one", "placed", &json!({ "spec": { "installVersion": "v2" } }));
+    scene.on_cluster("two", "placed", &json!({}));
+    scene.marked();
+    let offering = json!({ "annotations": { "addon.open-cluster-management.io/supported-versions": "v1,v2" } });
+    let strategy = json!({ "type": "Placements", "placements": [named("x")] });
+    let addon = json!({ "metadata": offering, "spec": { "installStrategy": strategy } });
+    scene.set::<ClusterManagementAddOn>(None, "placed", addon);
+    assert_eq!(scene.marked(), marked(["placed"], ["one/placed"]));
+}
+
+#[test]
 fn labels_concern_who_goes_by_them() {
     let mut scene = Scene::of_four();
     scene.cluster("two", &json!({ "labels": { "env": "prod" } }));
