@@ -208,7 +208,6 @@ impl<C: Catalog> Configuration<'_, C> {
 
     /// What is asked for of the clusters of an entry.
     fn asked(&self, placement: Option<&PlacementStrategy>) -> Result<Settled, Problem> {
-        self.versions.doubt.clone().map_or(Ok(()), Err)?;
         let asked = asked(self.addon, placement);
         let template = placement.and_then(|placement| placement.addon_template.as_ref());
         let from_placement = template.and_then(|template| template.version());
@@ -245,9 +244,10 @@ impl<C: Catalog> Configuration<'_, C> {
         }
         let type_ = addon_type(TEMPLATES);
         let template = asked.get(&type_).and_then(|(level, referents)| Some((*level, referents.first()?.clone())));
-        let by_default =
-            || self.versions.default.clone().map(|version| (Level::Nowhere, version, VersionSource::Default));
-        let version = if template.is_none() { version.or_else(by_default) } else { version };
+        let version = match (&template, version) {
+            (None, None) => self.default()?.map(|version| (Level::Nowhere, version, VersionSource::Default)),
+            (_, version) => version,
+        };
         let Some((version_level, version, source)) = version else {
             let Some((_, referent)) = template else { return Ok((asked, None)) };
             let version = self.version_of(&type_, &referent)?;
@@ -266,7 +266,6 @@ impl<C: Catalog> Configuration<'_, C> {
                 return Ok((asked, Some((version, source))));
             }
         }
-        self.versions.doubt.clone().map_or(Ok(()), Err)?;
         self.supported(&version)?;
         if let Some(template) = self.template_of(&version) {
             let referent = ConfigReferent { namespace: None, name: template.name.clone() };
@@ -275,7 +274,13 @@ impl<C: Catalog> Configuration<'_, C> {
         Ok((asked, Some((version, source))))
     }
 
+    /// The version that is asked for where neither a version nor a template is, if there is one.
+    fn default(&self) -> Result<Option<Version>, Problem> {
+        self.versions.doubt.clone().map_or_else(|| Ok(self.versions.default.clone()), Err)
+    }
+
     fn supported(&self, version: &Version) -> Result<(), Problem> {
+        self.versions.doubt.clone().map_or(Ok(()), Err)?;
         if self.versions.supports(version) {
             return Ok(());
         }
@@ -847,5 +852,29 @@ mod tests {
         assert_eq!(lost(&one, &two), None);
         assert_eq!(lost(&none, &none), None);
         assert_eq!(lost_template(&set(&one), &set(&none), &one), None, "it is there, and not asked for any more");
+    }
+
+    #[test]
+    fn versions_in_doubt_block_what_is_asked_for_by_version_and_nothing_else() {
+        let shelf = shelf().with(TEMPLATES, "one", "t1", Some("v1")).with(TEMPLATES, "again", "t2", Some("v1"));
+        let problem = |placement: Value| ask(&placed(&[], placement), &shelf).err().map(|it| it.to_string());
+        let doubt = Some("the templates one and again are both version v1: give one of them another".to_owned());
+        assert_eq!(problem(json!({})), doubt, "the default version is asked for");
+        assert_eq!(problem(json!({ "addonTemplate": { "installVersion": "v1" } })), doubt);
+        assert_eq!(problem(json!({ "configs": [config(HUB_CONFIGS, "hub-xxx")] })), doubt);
+        let refers = json!({ "configs": [config(TEMPLATES, "again"), config(DEPLOYMENT_CONFIGS, "small")] });
+        assert_eq!(problem(refers), None, "a template is named");
+        let addon = placed(&[], json!({}));
+        let by_version = own(&addon, &shelf, json!({ "installVersion": "v1" })).overrides;
+        assert!(matches!(by_version, Err(Problem::SameVersion { .. })), "{by_version:?}");
+        assert!(own(&addon, &shelf, json!({ "configs": [config(TEMPLATES, "again")] })).overrides.is_ok());
+    }
+
+    #[test]
+    fn a_default_that_can_not_be_told_is_not_taken_for_none() {
+        let mut addon = placed(&[], json!({}));
+        addon.annotations_mut().insert("addon.open-cluster-management.io/default-version".to_owned(), "v9".to_owned());
+        let shelf = shelf().with(TEMPLATES, "one", "t1", Some("v1"));
+        assert_eq!(ask(&addon, &shelf).err(), Some(Problem::DefaultVersion("v9".to_owned())));
     }
 }
