@@ -22,7 +22,7 @@ use drover_api::{
     drover::{AddOnRollout, SetConfig},
     grammar::SpecHash,
 };
-use drover_engine::addon::catalog::Found;
+use drover_engine::addon::{catalog::Found, configuration::Problem};
 use drover_runtime::{
     informer::{Freshness, Member, Refusal, Sighting},
     store::{Change, ObjectKey, Store},
@@ -175,6 +175,15 @@ impl Configs {
                 None if type_.configs.has(&key) => Found::NotYet,
                 None => Found::Missing,
             },
+        }
+    }
+
+    /// Why nobody knows which templates there are, if that is so. Where there is no such type, there are none.
+    pub(crate) fn are_templates_unknown(&self) -> Option<Problem> {
+        match self.types.get(&content::templates()).map_or(State::NotYet, |type_| type_.state) {
+            State::Listed | State::Absent => None,
+            State::NotYet => Some(Problem::TemplatesNotYet),
+            State::Forbidden => Some(Problem::TemplatesForbidden),
         }
     }
 
@@ -474,15 +483,14 @@ impl Fleet {
         let Concerned { users, templated } = std::mem::take(&mut self.configs.concerned);
         for user in users {
             match user {
-                User::Hub => {}
+                // Whether it is known which versions there are concerns everybody who asks for one.
+                User::Hub => self.mark_all_versions(),
                 User::AddOn(key) => self.queues.rollouts.mark(key),
                 User::OnCluster(key) => self.mark_own_way(&key),
             }
         }
         for addon in templated {
-            self.queues.rollouts.mark(ObjectKey::cluster_wide(&addon));
-            self.configs.mark_hub_configs_of(&addon);
-            self.mark_own_ways(&addon);
+            self.mark_versions_of(&addon);
         }
     }
 }

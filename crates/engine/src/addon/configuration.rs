@@ -77,6 +77,14 @@ pub enum Problem {
         "the annotation addon.open-cluster-management.io/default-version names {0}, which is none of the supported versions: correct or remove it"
     )]
     DefaultVersion(String),
+    /// Nobody has looked for templates yet, or could not.
+    #[error("the AddOnTemplates could not be listed yet, so that it is not known which versions there are")]
+    TemplatesNotYet,
+    /// The hub may not look for templates.
+    #[error(
+        "the hub may not read AddOnTemplates, so that it is not known which versions there are: grant it with the ClusterRole that comes with the hub"
+    )]
+    TemplatesForbidden,
     /// What the add-on's manager declares makes no sense.
     #[error("the annotation addon.open-cluster-management.io/supported-versions: {0}")]
     DeclaredVersion(String),
@@ -180,6 +188,8 @@ pub struct Configuration<'a, C> {
     pub versions: &'a Versions,
     /// Whether there are versions at all.
     pub dialect: Dialect,
+    /// Whether it is made from templates, so that it is known which types can be configured on single clusters; or why nobody can tell.
+    pub is_templated: Result<bool, Problem>,
 }
 
 /// A configuration, and where it is asked for.
@@ -336,18 +346,18 @@ impl<C: Catalog> Configuration<'_, C> {
     /// What a user has asked for on one cluster.
     #[must_use]
     pub fn own(&self, on_cluster: &ManagedClusterAddOn) -> Own {
-        let supported = self.supported_types(on_cluster);
         let mut asked = Asked::new();
         let mut unsupported = BTreeSet::new();
+        let mut unknown = None;
         for config in &on_cluster.spec.configs {
-            if supported.contains(&config.group_resource) {
-                ask(&mut asked, Level::Cluster, config);
-            } else {
-                unsupported.insert(config.group_resource.clone());
+            match self.supports(on_cluster, &config.group_resource) {
+                Ok(true) => ask(&mut asked, Level::Cluster, config),
+                Ok(false) => drop(unsupported.insert(config.group_resource.clone())),
+                Err(problem) => unknown = Some(problem),
             }
         }
         let by_manager = |config: &AddOnConfig| hash_on_cluster(on_cluster, config);
-        let settled = self.settle_own(on_cluster, asked);
+        let settled = unknown.map_or_else(|| self.settle_own(on_cluster, asked), Err);
         let overrides = settled.clone().and_then(|(asked, version)| {
             let configs = self.look_up_all(&asked, by_manager)?;
             Ok(overrides(configs, version))
@@ -359,11 +369,17 @@ impl<C: Catalog> Configuration<'_, C> {
         Own { overrides, listed, unsupported, version }
     }
 
-    /// The types that may be configured on single clusters. Those of an add-on made from templates are known.
-    fn supported_types(&self, on_cluster: &ManagedClusterAddOn) -> BTreeSet<ConfigGroupResource> {
-        let declared = on_cluster.status.iter().flat_map(|status| status.supported_configs.iter().cloned());
-        let known = [TEMPLATES, DEPLOYMENT_CONFIGS].map(addon_type);
-        declared.chain(known.into_iter().filter(|_| !self.templates.is_empty())).collect()
+    /// Whether a type may be configured on single clusters. Those of an add-on made from templates are known.
+    fn supports(&self, on_cluster: &ManagedClusterAddOn, type_: &ConfigGroupResource) -> Result<bool, Problem> {
+        let mut declared = on_cluster.status.iter().flat_map(|status| &status.supported_configs);
+        if declared.any(|declared| declared == type_) {
+            return Ok(true);
+        }
+        if [TEMPLATES, DEPLOYMENT_CONFIGS].map(addon_type).contains(type_) {
+            self.is_templated.clone()
+        } else {
+            Ok(false)
+        }
     }
 
     fn settle_own(&self, on_cluster: &ManagedClusterAddOn, asked: Asked) -> Result<Settled, Problem> {
@@ -579,8 +595,9 @@ mod tests {
         let templates = shelf.templates.clone();
         let versions = Versions::of(addon, &templates);
         let placement = addon.spec.install_strategy.as_ref().and_then(|strategy| strategy.placements.first());
-        Configuration { addon, catalog: shelf, templates: &templates, versions: &versions, dialect: Dialect::Drover }
-            .of(placement)
+        let (is_templated, dialect) = (Ok(!templates.is_empty()), Dialect::Drover);
+        let (templates, versions) = (&templates, &versions);
+        Configuration { addon, catalog: shelf, templates, versions, dialect, is_templated }.of(placement)
     }
 
     fn own(addon: &ClusterManagementAddOn, shelf: &Shelf, on_cluster: Value) -> Own {
@@ -590,8 +607,9 @@ mod tests {
         mca.status.get_or_insert_default().supported_configs = supported;
         let templates = shelf.templates.clone();
         let versions = Versions::of(addon, &templates);
-        Configuration { addon, catalog: shelf, templates: &templates, versions: &versions, dialect: Dialect::Drover }
-            .own(&mca)
+        let (is_templated, dialect) = (Ok(!templates.is_empty()), Dialect::Drover);
+        let (templates, versions) = (&templates, &versions);
+        Configuration { addon, catalog: shelf, templates, versions, dialect, is_templated }.own(&mca)
     }
 
     /// A set in a few words: resource/name=hash, and the version.
@@ -700,6 +718,7 @@ mod tests {
                 templates: &[],
                 versions: &versions,
                 dialect: Dialect::Drover,
+                is_templated: Ok(false),
             };
             let set = configuration.listed(placement).expect("it can be listed");
             words(&Configured { set, version_from: None })
@@ -790,6 +809,7 @@ mod tests {
             templates: &[],
             versions: &versions,
             dialect: Dialect::Ocm,
+            is_templated: Ok(false),
         };
         let placement = addon.spec.install_strategy.as_ref().and_then(|strategy| strategy.placements.first());
         let configured = configuration.of(placement).expect("it can be had");
@@ -876,5 +896,27 @@ mod tests {
         addon.annotations_mut().insert("addon.open-cluster-management.io/default-version".to_owned(), "v9".to_owned());
         let shelf = shelf().with(TEMPLATES, "one", "t1", Some("v1"));
         assert_eq!(ask(&addon, &shelf).err(), Some(Problem::DefaultVersion("v9".to_owned())));
+    }
+
+    #[test]
+    fn without_knowing_the_templates_nobody_can_tell_what_may_be_configured() {
+        let (addon, shelf) = (placed(&[], json!({})), shelf());
+        let ask = |type_: &str, supported: &[&str], is_templated: Result<bool, Problem>| {
+            let mut mca = ManagedClusterAddOn::new("helloworld", ManagedClusterAddOnSpec::default());
+            mca.spec.configs = vec![serde_json::from_value(config(type_, "small")).expect("a reference")];
+            let supported = supported.iter().map(|type_| addon_type(type_)).collect();
+            mca.status.get_or_insert_default().supported_configs = supported;
+            let versions = Versions::default();
+            let (addon, catalog, versions, dialect) = (&addon, &shelf, &versions, Dialect::Drover);
+            let of = Configuration { addon, catalog, templates: &[], versions, dialect, is_templated };
+            let own = of.own(&mca);
+            (own.unsupported.len(), own.overrides.map(|overrides| overrides.configs.len()))
+        };
+        let unknown = || Err(Problem::TemplatesNotYet);
+        assert_eq!(ask(DEPLOYMENT_CONFIGS, &[], Ok(true)), (0, Ok(1)));
+        assert_eq!(ask(DEPLOYMENT_CONFIGS, &[], Ok(false)), (1, Ok(0)));
+        assert_eq!(ask(DEPLOYMENT_CONFIGS, &[], unknown()), (0, Err(Problem::TemplatesNotYet)));
+        assert_eq!(ask(DEPLOYMENT_CONFIGS, &[DEPLOYMENT_CONFIGS], unknown()), (0, Ok(1)), "it is declared");
+        assert_eq!(ask("others", &[], unknown()), (1, Ok(0)), "no template has anything to do with it");
     }
 }

@@ -16,7 +16,7 @@ pub struct Versions {
     pub supported: Vec<Version>,
     /// The one that is installed where none is asked for.
     pub default: Option<Version>,
-    /// What is wrong with them. Until that is corrected, nobody is moved to any.
+    /// What is wrong with them. Until that is corrected, nobody is moved to any who asks for one, or for the default.
     pub doubt: Option<Problem>,
 }
 
@@ -33,6 +33,18 @@ impl Versions {
             Err(problem) => (None, Some(problem)),
         };
         Self { supported, default, doubt: twice(templates).or(unreadable).or(unknown) }
+    }
+
+    /// The versions of an add-on while nobody knows its templates, and why: those that were last told of.
+    #[must_use]
+    pub fn last_told(addon: &ClusterManagementAddOn, doubt: Problem) -> Self {
+        let (mut supported, _) = declared(addon);
+        let status = addon.status.as_ref();
+        supported.extend(status.into_iter().flat_map(|status| status.supported_versions.iter().cloned()));
+        supported.sort();
+        supported.dedup();
+        let default = status.and_then(|status| status.default_version.clone());
+        Self { supported, default, doubt: Some(doubt) }
     }
 
     /// Whether a version can be had.
@@ -162,5 +174,15 @@ mod tests {
     fn without_versions_any_is_accepted() {
         let versions = Versions::of(&addon(&[]), &[]);
         assert!(versions.supports(&"v7".parse().expect("a version")));
+    }
+
+    #[test]
+    fn while_templates_are_not_known_it_is_kept_to_what_was_last_told() {
+        let mut addon = addon(&[(SUPPORTED_VERSIONS_ANNOTATION, "v3")]);
+        let status = serde_json::json!({ "supportedVersions": ["v1", "v2"], "defaultVersion": "v2" });
+        addon.status = serde_json::from_value(status).expect("a valid status");
+        let versions = Versions::last_told(&addon, Problem::TemplatesNotYet);
+        assert_eq!(texts(&versions), (vec!["v1", "v2", "v3"], Some("v2")));
+        assert_eq!(versions.doubt, Some(Problem::TemplatesNotYet));
     }
 }

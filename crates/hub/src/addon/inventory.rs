@@ -255,8 +255,22 @@ impl Fleet {
         }
     }
 
+    /// Marks the add-ons, because it is known now which versions there are, or not known any more.
+    pub(crate) fn mark_all_versions(&self) {
+        for (addon, _) in self.addons.cmas.iter() {
+            self.mark_versions_of(&addon.name);
+        }
+    }
+
+    /// Marks whoever goes by the versions of an add-on.
+    pub(crate) fn mark_versions_of(&self, addon: &str) {
+        self.queues.rollouts.mark(ObjectKey::cluster_wide(addon));
+        self.configs.mark_hub_configs_of(addon);
+        self.mark_own_ways(addon);
+    }
+
     /// Has the add-ons looked at again that have something of their own, because there are other versions now, or other templates of them.
-    pub(crate) fn mark_own_ways(&self, addon: &str) {
+    fn mark_own_ways(&self, addon: &str) {
         for on_cluster in self.addons.own_ways.get(addon).into_iter().flatten() {
             self.mark_own_way(on_cluster);
         }

@@ -113,6 +113,7 @@ mod tests {
         drover::AddOnRollout,
         names::{ASSIGNED_VERSION_ANNOTATION, GIVEN, INSTALLED_ANNOTATION, LIFECYCLE_ANNOTATION, PROVEN},
     };
+    use drover_runtime::informer::Refusal;
     use serde_json::{Value, json};
 
     use super::*;
@@ -262,5 +263,18 @@ mod tests {
         roll_out(&scene);
         assert_eq!(drain(&scene.fleet.queues.addons), ["one/hello"]);
         assert!(is_changed(&scene), "y assigns none");
+    }
+
+    #[test]
+    fn what_is_said_of_a_users_version_stays_while_it_is_not_known_which_there_are() {
+        let mut scene = found();
+        let mut own = failed();
+        own["metadata"]["annotations"] = json!({ INSTALLED_ANNOTATION: "true" });
+        scene.on_cluster("one", "hello", &own);
+        roll_out(&scene);
+        assert_eq!(words(&scene.plan(&addons(), &one())), ["Patch ManagedClusterAddOn one/hello"]);
+        scene.fleet.refuse_templates(Refusal::Failing);
+        roll_out(&scene);
+        assert_eq!(words(&scene.plan(&addons(), &one())), [""; 0]);
     }
 }

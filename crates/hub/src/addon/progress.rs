@@ -64,6 +64,10 @@ pub(crate) fn given(subject: &Subject, given: &Given, set: &Set) -> Option<Write
 /// Tells how far an add-on is.
 pub(crate) fn told(subject: &Subject, record: &AddOnRollout, pages: &Pages) -> Option<Write<Fleet>> {
     let own = subject.shelf.own(subject.on_cluster);
+    // What is not known yet is no reason to say anything else.
+    if own.as_ref().is_some_and(|own| own.overrides == Err(Problem::TemplatesNotYet)) {
+        return None;
+    }
     let conditions = subject.on_cluster.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
     let part = part(subject.on_cluster, pages);
     let given = Given::read(conditions);

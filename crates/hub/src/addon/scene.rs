@@ -53,7 +53,9 @@ impl Scene {
     /// A fleet of nothing.
     pub(super) fn new() -> Self {
         let clock = ManualClock::at(noon()).clock();
-        Self { fleet: Fleet::new(Queues::new(&clock), clock), version: 0 }
+        let mut fleet = Fleet::new(Queues::new(&clock), clock);
+        fleet.list_own_types(&[]);
+        Self { fleet, version: 0 }
     }
 
     /// Makes an object be so.

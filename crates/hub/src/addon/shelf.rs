@@ -28,6 +28,8 @@ pub(crate) struct Shelf<'a> {
     pub(crate) templates: Vec<Template>,
     /// The versions in which it can be had.
     pub(crate) versions: Versions,
+    /// Whether it is made from templates, if that is known.
+    is_templated: Result<bool, Problem>,
 }
 
 impl Catalog for Shelf<'_> {
@@ -38,16 +40,19 @@ impl Catalog for Shelf<'_> {
 
 impl<'a> Shelf<'a> {
     pub(crate) fn of(fleet: &'a Fleet, addon: &'a ClusterManagementAddOn, dialect: Dialect) -> Self {
-        // Versions are not OCM's, and its CRDs have no place for them.
-        let templates = match dialect {
-            Dialect::Drover => templates_of(fleet, addon),
-            Dialect::Ocm => Vec::new(),
+        let templates = templates_of(fleet, addon);
+        let unknown = fleet.configs.are_templates_unknown();
+        let is_templated = unknown.clone().map_or(Ok(!templates.is_empty()), Err);
+        let (templates, versions) = match (dialect, unknown) {
+            // Versions are not OCM's, and its CRDs have no place for them.
+            (Dialect::Ocm, _) => (Vec::new(), Versions::default()),
+            (Dialect::Drover, Some(doubt)) => (templates, Versions::last_told(addon, doubt)),
+            (Dialect::Drover, None) => {
+                let versions = Versions::of(addon, &templates);
+                (templates, versions)
+            }
         };
-        let versions = match dialect {
-            Dialect::Drover => Versions::of(addon, &templates),
-            Dialect::Ocm => Versions::default(),
-        };
-        Self { fleet, addon, dialect, templates, versions }
+        Self { fleet, addon, dialect, templates, versions, is_templated }
     }
 
     /// What the clusters of a placement are configured to, or those that no placement selects. `former` is what they were configured to.
@@ -69,8 +74,9 @@ impl<'a> Shelf<'a> {
     }
 
     fn configuration(&self) -> Configuration<'_, Self> {
-        let Self { addon, ref templates, ref versions, dialect, .. } = *self;
-        Configuration { addon, catalog: self, templates, versions, dialect }
+        let Self { addon, ref templates, ref versions, dialect, ref is_templated, .. } = *self;
+        let is_templated = is_templated.clone();
+        Configuration { addon, catalog: self, templates, versions, dialect, is_templated }
     }
 
     /// What the clusters of a placement are configured to, though the hub may not read all of it.
@@ -127,4 +133,70 @@ fn templates_of(fleet: &Fleet, addon: &ClusterManagementAddOn) -> Vec<Template> 
         version: config.version().cloned(),
     };
     templates.map(template).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use drover_runtime::informer::Refusal;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::addon::scene::{Scene, drain};
+
+    fn hello() -> ObjectKey {
+        ObjectKey::cluster_wide("hello")
+    }
+
+    /// An add-on that has told of its version v1, which a template is.
+    fn templated() -> Scene {
+        let mut scene = Scene::new();
+        let status = json!({ "supportedVersions": ["v1"], "defaultVersion": "v1" });
+        scene.set::<ClusterManagementAddOn>(None, "hello", json!({ "spec": {}, "status": status }));
+        scene.fleet.list_own_types(&[("one", json!({ "addonName": "hello", "version": "v1" }))]);
+        scene
+    }
+
+    fn shelf(scene: &Scene, dialect: Dialect) -> Shelf<'_> {
+        Shelf::of(&scene.fleet, scene.fleet.addons.cmas.get(&hello()).expect("it is there"), dialect)
+    }
+
+    #[test]
+    fn templates_that_can_not_be_listed_are_not_taken_for_none() {
+        let mut scene = templated();
+        let known = shelf(&scene, Dialect::Drover).configured(None, None);
+        assert_eq!(known.map(|it| it.set.version().map(ToString::to_string)), Ok(Some("v1".to_owned())));
+        let refusals =
+            [(Refusal::Failing, Problem::TemplatesNotYet), (Refusal::Forbidden, Problem::TemplatesForbidden)];
+        for (refusal, problem) in refusals {
+            drain(&scene.fleet.queues.rollouts);
+            scene.fleet.refuse_templates(refusal);
+            assert_eq!(drain(&scene.fleet.queues.rollouts), ["hello"], "{refusal:?}");
+            let shelf = shelf(&scene, Dialect::Drover);
+            assert_eq!(shelf.configured(None, None), Err(problem), "nobody is moved");
+            let supported: Vec<_> = shelf.supported().iter().map(Version::as_str).collect();
+            assert_eq!((supported, shelf.vocabulary(None)), (vec!["v1"], Vocabulary::Version));
+        }
+        scene.fleet.refuse_templates(Refusal::NoSuchKind);
+        assert!(shelf(&scene, Dialect::Drover).supported().is_empty(), "there are none");
+    }
+
+    #[test]
+    fn the_types_of_an_add_on_made_from_templates_are_known_in_both_dialects() {
+        let own = |scene: &mut Scene, dialect| {
+            let configs: Value = json!([{ "group": "addon.open-cluster-management.io", "resource": "addontemplates",
+                "name": "one" }]);
+            scene.on_cluster("one", "hello", &json!({ "spec": { "configs": configs } }));
+            let on_cluster = scene.fleet.addons.mcas.get(&ObjectKey::namespaced("one", "hello"));
+            let own = shelf(scene, dialect).own(on_cluster.expect("it is there")).expect("something is asked for");
+            own.unsupported.is_empty() && own.overrides.is_ok_and(|overrides| overrides.configs.len() == 1)
+        };
+        let mut scene = templated();
+        for dialect in [Dialect::Drover, Dialect::Ocm] {
+            assert!(own(&mut scene, dialect), "{dialect:?}");
+        }
+        scene.fleet.refuse_templates(Refusal::NoSuchKind);
+        for dialect in [Dialect::Drover, Dialect::Ocm] {
+            assert!(!own(&mut scene, dialect), "{dialect:?}");
+        }
+    }
 }

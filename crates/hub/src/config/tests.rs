@@ -44,6 +44,29 @@ struct Scene {
     version: u64,
 }
 
+impl Fleet {
+    /// Finds out that these are all the templates that there are, each with what it is, and that there are no hub configurations.
+    pub(crate) fn list_own_types(&mut self, templates: &[(&str, Value)]) {
+        self.configs.watch_own_types();
+        for own in own_types() {
+            let ticket = Arc::clone(&self.configs.wanted().borrow()[&own]);
+            self.see_config(&own, &ticket, Sighting::ListBegins);
+            for (name, spec) in templates.iter().filter(|_| own == content::templates()) {
+                let object = json!({ "metadata": { "name": name, "resourceVersion": "1" }, "spec": spec });
+                let object = serde_json::from_value(object).expect("an object");
+                self.see_config(&own, &ticket, Sighting::Object(Config::store(&own, &object)));
+            }
+            self.see_config(&own, &ticket, Sighting::ListEnds);
+        }
+    }
+
+    /// Finds out that templates can not be listed.
+    pub(crate) fn refuse_templates(&mut self, refusal: Refusal) {
+        let ticket = Arc::clone(&self.configs.wanted().borrow()[&content::templates()]);
+        self.see_config(&content::templates(), &ticket, Sighting::Refused(refusal));
+    }
+}
+
 impl Scene {
     fn new() -> Self {
         let clock = ManualClock::at(noon()).clock();
@@ -214,7 +237,7 @@ fn marked(queue: &Queue<ObjectKey>) -> Vec<String> {
     keys
 }
 
-fn content(found: &Found) -> (String, Option<i64>, Option<String>) {
+fn content_of(found: &Found) -> (String, Option<i64>, Option<String>) {
     match found {
         Found::Content { hash, generation, version } => {
             (hash.to_string(), *generation, version.as_ref().map(ToString::to_string))
@@ -334,6 +357,7 @@ fn who_has_nothing_is_given_something_when_the_configuration_comes_that_was_aske
     let of = "things.example.com";
     scene.addon("hello", &json!({ "supportedConfigs": [{ "group": "example.com", "resource": "things" }] }));
     scene.rollout("hello", of, &[]);
+    scene.fleet.update(|fleet| fleet.list_own_types(&[]));
     let available = json!([{ "type": "ManagedClusterConditionAvailable", "status": "True", "reason": "", "message": "",
         "lastTransitionTime": noon() }]);
     let cluster = json!({ "spec": { "hubAcceptsClient": true }, "status": { "conditions": available } });
@@ -477,12 +501,12 @@ fn templates_belong_to_their_add_on_and_have_versions() {
     assert_eq!(versions(&scene, "hello"), ["none@none"]);
     assert_eq!(versions(&scene, "other"), ["another@none", "by-spec@v2"]);
     scene.see(&of, Sighting::ListEnds);
-    assert_eq!(content(&scene.find(&of, "", "by-spec")).2.as_deref(), Some("v2"));
+    assert_eq!(content_of(&scene.find(&of, "", "by-spec")).2.as_deref(), Some("v2"));
 
     let of = format!("addonhubconfigs.{GROUP}");
     scene.config(&of, "", "v3", &json!({ "spec": { "desiredVersion": "v3" } }));
     scene.see(&of, Sighting::ListEnds);
-    assert_eq!(content(&scene.find(&of, "", "v3")).2.as_deref(), Some("v3"));
+    assert_eq!(content_of(&scene.find(&of, "", "v3")).2.as_deref(), Some("v3"));
 }
 
 #[test]
