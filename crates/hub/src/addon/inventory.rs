@@ -8,7 +8,7 @@ use std::{
 use drover_api::{
     addon::{AddOnHubConfig, ClusterManagementAddOn, InstallStrategyType, ManagedClusterAddOn, PlacementStrategy},
     cluster::{ManagedCluster, Placement},
-    names::ADDON_NAME_LABEL,
+    names::HOSTING_CLUSTER_ANNOTATION,
     reference::{ClusterName, PlacementRef},
     work::ManifestWork,
 };
@@ -23,7 +23,7 @@ use drover_runtime::{
 };
 use kube::{Resource, ResourceExt};
 
-use super::book::Book;
+use super::{book::Book, works};
 use crate::fleet::{Fleet, remove_from};
 
 /// The add-ons that there are, and the clusters that they are on.
@@ -35,6 +35,8 @@ pub(crate) struct Inventory {
     pub(super) hub_configs: Store<AddOnHubConfig>,
     /// The works of add-ons, without what they apply.
     pub(super) works: Store<ManifestWork>,
+    /// The works of each add-on on a cluster, in whichever namespace.
+    works_of: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
     /// The rollouts of each add-on.
     pub(super) books: BTreeMap<ObjectKey, Book>,
     /// Where each add-on is, by its name.
@@ -63,11 +65,26 @@ impl Inventory {
         self.choices.get(addon)
     }
 
-    /// The works of an add-on on one cluster.
-    pub(super) fn works_of<'a>(&'a self, on_cluster: &'a ManagedClusterAddOn) -> Vec<&'a ManifestWork> {
-        let meta = on_cluster.meta();
-        let works = self.works.in_namespace(meta.namespace.as_deref().unwrap_or_default()).map(|(_, work)| &**work);
-        works.filter(|work| work.labels().get(ADDON_NAME_LABEL) == meta.name.as_ref()).collect()
+    /// The works of an add-on on one cluster: those on its own, and those on the cluster that hosts its agent.
+    pub(super) fn works_of(&self, on_cluster: &ManagedClusterAddOn) -> Vec<&ManifestWork> {
+        let key = ObjectKey::of(on_cluster);
+        let host = on_cluster.annotations().get(HOSTING_CLUSTER_ANNOTATION).map(String::as_str);
+        let is_here = |work: &&ObjectKey| work.namespace == key.namespace || host == Some(&*work.namespace);
+        let works = self.works_of.get(&key).into_iter().flatten().filter(is_here);
+        works.filter_map(|work| self.works.get(work)).map(|work| &**work).collect()
+    }
+
+    /// Takes note of whose a work is now, and returns whom that concerns.
+    pub(super) fn sort_work(&mut self, change: &Change<ManifestWork>) -> BTreeSet<ObjectKey> {
+        let owner = |work: &Option<Arc<ManifestWork>>| work.as_deref().and_then(works::addon_of);
+        let (old, new) = (owner(&change.old), owner(&change.new));
+        if let Some(old) = &old {
+            remove_from(&mut self.works_of, old, &change.key);
+        }
+        if let Some(new) = &new {
+            self.works_of.entry(new.clone()).or_default().insert(change.key.clone());
+        }
+        old.into_iter().chain(new).collect()
     }
 
     /// Has an add-on's rollouts look at a cluster again.

@@ -18,7 +18,7 @@ pub(crate) fn works() -> watcher::Config {
 }
 
 /// The add-on that a work belongs to. A work for another cluster's namespace says so.
-fn addon_of(work: &ManifestWork) -> Option<ObjectKey> {
+pub(super) fn addon_of(work: &ManifestWork) -> Option<ObjectKey> {
     let labels = work.labels();
     let namespace = labels.get(ADDON_NAMESPACE_LABEL).cloned().or_else(|| work.namespace())?;
     Some(ObjectKey::namespaced(&namespace, labels.get(ADDON_NAME_LABEL)?))
@@ -39,8 +39,7 @@ impl Tracks<ManifestWork> for Fleet {
     }
 
     fn changed(&mut self, change: &Change<ManifestWork>) {
-        for work in [&change.old, &change.new].into_iter().flatten() {
-            let Some(addon) = addon_of(work) else { continue };
+        for addon in self.addons.sort_work(change) {
             self.queues.addons.mark(addon);
         }
     }

@@ -1,6 +1,9 @@
 //! A change concerns those whom it can matter to, and nobody else.
 
-use drover_api::cluster::PlacementDecision;
+use drover_api::{
+    cluster::PlacementDecision,
+    names::{ADDON_NAME_LABEL, ADDON_NAMESPACE_LABEL},
+};
 use serde_json::json;
 
 use super::*;
@@ -200,4 +203,43 @@ fn when_one_add_on_of_a_cluster_that_leaves_is_gone_the_others_are_looked_at() {
     scene.marked();
     scene.gone::<ManagedClusterAddOn>(Some("one"), "other");
     assert_eq!(scene.marked().installs, ["gated", "manual", "other", "placed"]);
+}
+
+/// The works of the add-on `hosted` on the cluster one, by their keys.
+fn works_of_hosted(scene: &Scene) -> Vec<String> {
+    let addon = scene.fleet.addons.mcas.get(&ObjectKey::namespaced("one", "hosted")).expect("it is there");
+    scene.fleet.addons.works_of(addon).into_iter().map(|work| ObjectKey::of(work).to_string()).collect()
+}
+
+#[test]
+fn a_work_counts_for_the_cluster_that_it_was_made_for() {
+    let mut scene = Scene::of_four();
+    let hosted = json!({ "metadata": { "annotations": { HOSTING_CLUSTER_ANNOTATION: "host" } } });
+    scene.on_cluster("one", "hosted", &json!({}));
+    let labelled = |addon: &str, cluster: Option<&str>| {
+        let mut labels = json!({ ADDON_NAME_LABEL: addon });
+        if let Some(cluster) = cluster {
+            labels[ADDON_NAMESPACE_LABEL] = json!(cluster);
+        }
+        json!({ "metadata": { "labels": labels }, "spec": {} })
+    };
+    for (namespace, name, work) in [
+        ("one", "own", labelled("hosted", None)),
+        ("one", "others", labelled("placed", None)),
+        ("one", "for-two", labelled("hosted", Some("two"))),
+        ("host", "hosts-own", labelled("hosted", None)),
+        ("host", "for-one", labelled("hosted", Some("one"))),
+        ("stranger", "for-one", labelled("hosted", Some("one"))),
+    ] {
+        scene.set::<ManifestWork>(Some(namespace), name, work);
+    }
+    assert_eq!(works_of_hosted(&scene), ["one/own"], "nobody hosts it");
+    scene.on_cluster("one", "hosted", &hosted);
+    assert_eq!(works_of_hosted(&scene), ["host/for-one", "one/own"]);
+
+    scene.marked();
+    scene.set::<ManifestWork>(Some("host"), "for-one", labelled("hosted", Some("two")));
+    assert_eq!(scene.marked(), marked([], ["one/hosted", "two/hosted"]));
+    scene.gone::<ManifestWork>(Some("one"), "own");
+    assert_eq!(works_of_hosted(&scene), [""; 0]);
 }
