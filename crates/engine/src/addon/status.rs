@@ -63,7 +63,7 @@ pub struct Holding<'a> {
     pub finding: &'a Finding,
     /// Whether it counts as failed.
     pub failure: Option<Failure>,
-    /// The generation of a configuration's object, where it is known.
+    /// The generation of a configuration's object, where it is known and the object still has the content that was given.
     pub generation: &'a dyn Fn(&SetConfig) -> Option<i64>,
 }
 
@@ -250,6 +250,8 @@ fn references(before: &[ConfigReference], holding: &Holding<'_>, vocabulary: Voc
     };
     let reference = |(config, runs): (&SetConfig, Option<&ConfigSpecHash>)| {
         let seen = before.iter().find(|reference| is_of(reference, config));
+        // The generation of one content is not that of another.
+        let seen = seen.filter(|reference| desired_hash(reference).is_none_or(|hash| *hash == config.config.spec_hash));
         let generation = seen.and_then(|reference| reference.last_observed_generation);
         let generation = generation.or_else(|| (holding.generation)(config));
         reference(config, runs, generation, vocabulary)
@@ -285,6 +287,12 @@ fn referent(reference: &ConfigReference) -> Option<ConfigReferent> {
     let desired = reference.desired_config.as_ref().map(|desired| desired.referent.clone());
     let flat = || Some(ConfigReferent { namespace: reference.namespace.clone(), name: reference.name.clone()? });
     desired.or_else(flat)
+}
+
+/// The content that a reference asks for, in either shape.
+fn desired_hash(reference: &ConfigReference) -> Option<&SpecHash> {
+    let desired = reference.desired_config.as_ref().map(|desired| &desired.spec_hash);
+    desired.or(reference.desired_config_spec_hash.as_ref())
 }
 
 /// What last ran, in either shape.

@@ -100,11 +100,11 @@ impl<'a> Shelf<'a> {
             .collect()
     }
 
-    /// The generation of a configuration's object, if it is there.
+    /// The generation of a configuration's object, if that has the content that is meant.
     pub(crate) fn generation(&self, config: &SetConfig) -> Option<i64> {
         let SetConfig { group_resource, config } = config.clone();
         match self.config(&AddOnConfig { group_resource, referent: config.referent }) {
-            Found::Content { generation, .. } => generation,
+            Found::Content { generation, hash, .. } if hash == config.spec_hash => generation,
             _ => None,
         }
     }
@@ -198,5 +198,16 @@ mod tests {
         for dialect in [Dialect::Drover, Dialect::Ocm] {
             assert!(!own(&mut scene, dialect), "{dialect:?}");
         }
+    }
+
+    #[test]
+    fn a_generation_is_of_one_content() {
+        let mut scene = templated();
+        let edited = json!({ "addonName": "hello", "version": "v1", "text": "edited in place" });
+        let given = shelf(&scene, Dialect::Drover).configured(None, None).expect("it can be had").set;
+        assert_eq!(shelf(&scene, Dialect::Drover).generation(&given.configs()[0]), Some(1));
+        scene.fleet.refuse_templates(Refusal::NoSuchKind);
+        scene.fleet.list_own_types(&[("one", edited)]);
+        assert_eq!(shelf(&scene, Dialect::Drover).generation(&given.configs()[0]), None);
     }
 }

@@ -52,7 +52,8 @@ impl Fleet {
             let ticket = Arc::clone(&self.configs.wanted().borrow()[&own]);
             self.see_config(&own, &ticket, Sighting::ListBegins);
             for (name, spec) in templates.iter().filter(|_| own == content::templates()) {
-                let object = json!({ "metadata": { "name": name, "resourceVersion": "1" }, "spec": spec });
+                let object =
+                    json!({ "metadata": { "name": name, "resourceVersion": "1", "generation": 1 }, "spec": spec });
                 let object = serde_json::from_value(object).expect("an object");
                 self.see_config(&own, &ticket, Sighting::Object(Config::store(&own, &object)));
             }

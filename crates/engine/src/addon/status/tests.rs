@@ -496,17 +496,21 @@ fn what_others_write_stays() {
 }
 
 #[test]
-fn a_generation_that_was_seen_stays_with_its_object() {
+fn a_generation_that_was_seen_stays_with_its_content() {
     let mut life = Life::new(Vocabulary::Lifecycle);
     let generation = |life: &Life| life.status().config_references[0].last_observed_generation;
     life.step(&hub("one", "h1"), &moving());
     assert_eq!(generation(&life), None);
     life.step_with(&hub("one", "h1"), &moving(), More { generation: Some(2), ..More::default() });
     assert_eq!(generation(&life), Some(2));
+    life.step_with(&hub("one", "h1"), &moving(), More { generation: Some(3), ..More::default() });
+    assert_eq!(generation(&life), Some(2), "somebody may have written it");
     life.step_with(&hub("one", "h2"), &moving(), More { generation: Some(3), ..More::default() });
-    assert_eq!(generation(&life), Some(2));
-    life.step_with(&hub("two", "h2"), &moving(), More { generation: Some(3), ..More::default() });
-    assert_eq!(generation(&life), Some(3));
+    assert_eq!(generation(&life), Some(3), "another content");
+    life.step_with(&hub("two", "h2"), &moving(), More { generation: Some(1), ..More::default() });
+    assert_eq!(generation(&life), Some(1), "another object");
+    life.step(&hub("two", "h3"), &moving());
+    assert_eq!(generation(&life), None, "the object has another content by now");
 }
 
 #[test]
