@@ -193,7 +193,7 @@ mod tests {
     }
 
     fn rollouts() -> Rollouts {
-        Rollouts { dialect: Dialect::Drover }
+        Rollouts::new(Dialect::Drover)
     }
 
     fn one() -> ObjectKey {

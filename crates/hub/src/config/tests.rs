@@ -347,7 +347,7 @@ fn a_change_concerns_those_who_refer_to_it() {
 
 /// What is done about the rollouts of an add-on.
 fn roll_out(scene: &Scene, addon: &str) -> Vec<String> {
-    let rollouts = Rollouts { dialect: Dialect::Drover };
+    let rollouts = Rollouts::new(Dialect::Drover);
     let plan = rollouts.plan(&scene.fleet.read(), &ObjectKey::cluster_wide(addon), noon());
     plan.writes.iter().chain(&plan.together).map(|write| format!("{write:?}")).collect()
 }
