@@ -145,9 +145,7 @@ mod tests {
     #[test]
     fn an_add_on_that_has_all_is_not_written() {
         let spec = json!({ "installStrategy": { "type": "Manual" } });
-        let owner = json!({ "apiVersion": "addon.open-cluster-management.io/v1alpha1", "kind": "ClusterManagementAddOn",
-            "name": "hello", "uid": "hello", "controller": true, "blockOwnerDeletion": true });
-        assert_eq!(writes(json!({ "spec": spec }), &json!({ "metadata": { "ownerReferences": [owner] } })), 0);
+        assert_eq!(writes(json!({ "spec": spec }), &json!({ "metadata": { "ownerReferences": [owner()] } })), 0);
     }
 
     const SET: &str = "0123456789abcdef";
@@ -170,7 +168,12 @@ mod tests {
     fn remembering(set: &str) -> Value {
         let sets = json!([{ "fingerprint": set, "configs": [], "version": "v1", "epoch": 1,
             "firstWanted": "2026-01-01T00:00:00Z" }]);
-        json!({ "status": { "sets": sets } })
+        json!({ "metadata": { "ownerReferences": [owner()] }, "status": { "sets": sets } })
+    }
+
+    fn owner() -> Value {
+        json!({ "apiVersion": "addon.open-cluster-management.io/v1alpha1", "kind": "ClusterManagementAddOn",
+            "name": "hello", "uid": "hello", "controller": true, "blockOwnerDeletion": true })
     }
 
     fn failed() -> Value {
@@ -178,11 +181,9 @@ mod tests {
             json!({ "type": type_, "status": status, "reason": reason, "message": SET,
                 "lastTransitionTime": "2026-01-01T00:00:00Z" })
         };
-        let owner = json!({ "apiVersion": "addon.open-cluster-management.io/v1alpha1", "kind": "ClusterManagementAddOn",
-            "name": "hello", "uid": "hello", "controller": true, "blockOwnerDeletion": true });
         let annotations = json!({ ASSIGNED_VERSION_ANNOTATION: "v1", INSTALLED_ANNOTATION: "true" });
         json!({
-            "metadata": { "annotations": annotations, "ownerReferences": [owner] },
+            "metadata": { "annotations": annotations, "ownerReferences": [owner()] },
             "spec": { "installVersion": "v1" },
             "status": { "conditions": [says(GIVEN, "True", "Given"), says(PROVEN, "False", "Failing")] },
         })
