@@ -11,7 +11,11 @@ use drover_api::{
     addon::{ClusterManagementAddOn, ManagedClusterAddOn, ManagedClusterAddOnSpec},
     drover::RolloutState,
 };
-use drover_testkit::{World, play::Crowd, wait};
+use drover_testkit::{
+    World,
+    play::{Behaviour, Crowd},
+    wait,
+};
 use http::{Method, Request, Response};
 use kube::{Api, Client, ResourceExt as _, api::ListParams, client::Body};
 use serde_json::{Value, json};
@@ -21,6 +25,7 @@ use super::{
     ADDON, Field, XXX, YYY,
     observer::{Moment, Observer},
     said, said_on, start, upgrade,
+    versions::of_version,
 };
 use crate::running::{change, create};
 
@@ -28,6 +33,7 @@ drover_testkit::scenarios! {
     Own {
         a_hub_that_is_killed_after_every_write_comes_to_the_same_end,
         a_hub_that_is_restarted_after_a_rollout_writes_nothing,
+        a_hub_that_is_restarted_beside_a_failure_writes_nothing,
     }
 }
 
@@ -265,6 +271,27 @@ async fn a_hub_that_is_restarted_after_a_rollout_writes_nothing(world: World) {
     let field = Field::behind_canaries(world, &["a1", "a2"], &["c1"]).await;
     field.list(&upgrade(YYY)).await;
     field.says("aws-placement", "False/UpgradeSucceed: 2/2 upgrade completed with no errors.").await;
+    assert_eq!(writes_a_day_later(field).await, [""; 0]);
+}
+
+/// Versions that placements assign stay where they are, and who has failed still has.
+async fn a_hub_that_is_restarted_beside_a_failure_writes_nothing(world: World) {
+    let field = Field::with_versions(world, "v1,v2", &["a1", "a2"]).await;
+    let list = async |version| field.list(&[of_version("global-placement", Some(version), "global-config")]).await;
+    list("v1").await;
+    field.says("global-placement", "False/Succeed: 2/2 install completed with no errors.").await;
+    field.crowd.behave("a2", Behaviour::Silent);
+    list("v2").await;
+    field.says_on("a2", "True/Upgrading: Upgrading addon to version v2.").await;
+    field.fail("a2").await;
+    field.pass(Duration::from_mins(1));
+    let has_failed = |addon: &ManagedClusterAddOn| said_on(addon).is_some_and(|said| said.starts_with("False/Failed"));
+    wait::until(&field.on("a2"), ADDON, "it has failed", has_failed).await;
+    let is_assigned =
+        |addon: &ManagedClusterAddOn| addon.spec.install_version.as_ref().is_some_and(|it| it.as_str() == "v2");
+    for cluster in ["a1", "a2"] {
+        wait::until(&field.on(cluster), ADDON, "it is assigned v2", is_assigned).await;
+    }
     assert_eq!(writes_a_day_later(field).await, [""; 0]);
 }
 

@@ -37,7 +37,7 @@ drover_testkit::scenarios! {
 const DONE: &str = "False/Succeed: install completed with no errors.";
 
 /// A placement, as the examples have it.
-fn of_version(name: &str, version: Option<&str>, settings: &str) -> Value {
+pub(super) fn of_version(name: &str, version: Option<&str>, settings: &str) -> Value {
     let template = json!({ "installVersion": version, "configs": [config("addondeploymentconfigs", settings)] });
     json!({ "name": name, "namespace": "default", "addonTemplate": template, "rolloutStrategy": update_all() })
 }
@@ -80,7 +80,7 @@ fn by_user(version: &str, last: Option<&str>, current: &str, progressing: &str) 
 
 impl Field {
     /// An add-on whose manager can do these versions, on clusters of one placement.
-    async fn with_versions(world: World, versions: &str, clusters: &[&str]) -> Self {
+    pub(super) async fn with_versions(world: World, versions: &str, clusters: &[&str]) -> Self {
         let field = Self::new(world).await;
         field.clusters(clusters).await;
         field.select("global-placement", clusters).await;
@@ -206,6 +206,14 @@ async fn a_version_that_there_is_not_changes_nothing(world: World) {
 
     list("v1").await;
     field.has("c1", by_placement("v1", Some("unknown"), "v1", DONE)).await;
+
+    // A user gets it as soon as there is one, though nothing else changes.
+    field.ask("c2", Some("v3")).await;
+    let words = "False/Failed: could not upgrade to invalid version v3";
+    field.has("c2", by_user("v3", Some("v1"), "unknown", words)).await;
+    field.annotate(SUPPORTED_VERSIONS_ANNOTATION, Some("v1,v2,v3")).await;
+    field.has("c2", by_user("v3", Some("v1"), "v3", DONE)).await;
+    field.has("c1", by_placement("v1", Some("unknown"), "v1", DONE)).await;
     field.hub.stop().await;
 }
 
@@ -279,6 +287,7 @@ async fn what_a_user_has_written_is_never_touched(world: World) {
 
     // What is taken away again is the placement's.
     list(Some("v1")).await;
+    field.has("c2", by_placement("v1", Some("v3"), "v1", DONE)).await;
     field.ask("c1", None).await;
     field.has("c1", by_placement("v1", Some("v2"), "v1", DONE)).await;
     field.hub.stop().await;
@@ -299,6 +308,7 @@ async fn templates_make_the_versions(world: World) {
     field.template("two", "v2").await;
     let addon = field.has("c1", by_default(Some("v1"), "v2", DONE)).await;
     assert_eq!(templates_on(&addon), ["two"]);
+    field.says("global-placement", "False/Succeed: 1/1 upgrade completed with no errors.").await;
 
     field.template("two-again", "v2").await;
     let problem = "the templates two and two-again are both version v2: give one of them another";
