@@ -1,18 +1,24 @@
 //! Configurations of any type: which are read, and which contents are kept.
 
-use std::{sync::Arc, time::Duration};
+use std::{pin::pin, sync::Arc, time::Duration};
 
 use drover_api::{
-    addon::{AddOnConfig, AddOnDeploymentConfig, ClusterManagementAddOn, ConfigGroupResource, ConfigReferent},
+    addon::{AddOnConfig, AddOnDeploymentConfig, ConfigGroupResource, ConfigReferent},
     drover::{AddOnRollout, AddOnRolloutSpec, ConfigRevision},
     grammar::SpecHash,
+    names::LIFECYCLE_ANNOTATION,
 };
 use drover_engine::{addon::revision, hash::spec_hash};
 use drover_runtime::{
+    clock::ManualClock,
     informer::{Freshness, Informer, Observer, Refusal, Sighting},
     metrics::Metrics,
 };
-use drover_testkit::{World, objects, wait};
+use drover_testkit::{
+    World,
+    objects::{self, Described as _},
+    wait,
+};
 use k8s_openapi::{
     api::{
         core::v1::{ConfigMap, Secret},
@@ -43,8 +49,9 @@ drover_testkit::scenarios! {
     }
 }
 
-/// Longer than a revision is kept that nobody needs.
-const LATER: Duration = Duration::from_mins(2);
+/// As time passes in these scenarios: so much of the hub's for so much of anybody else's.
+const STEP: Duration = Duration::from_secs(10);
+const MEANWHILE: Duration = Duration::from_millis(10);
 
 fn config(group: &str, resource: &str, namespace: &str, name: &str) -> AddOnConfig {
     AddOnConfig {
@@ -69,9 +76,22 @@ fn revisions(world: &World) -> Api<ConfigRevision> {
 }
 
 /// Waits until the hub has removed something that it had no reason to keep. What came before that was attended to before.
-async fn is_attentive(world: &World, about: &AddOnConfig) {
+async fn is_attentive(world: &World, clock: &ManualClock, about: &AddOnConfig) {
     let unneeded = keep(world, about, spec_hash(&world.unique("unneeded"))).await;
-    wait::gone(&revisions(world), &unneeded).await;
+    is_removed(world, clock, &unneeded).await;
+}
+
+/// Waits until the hub has removed a revision, while time passes: it keeps what nobody needs for a while from when it has seen that.
+async fn is_removed(world: &World, clock: &ManualClock, name: &str) {
+    let revisions = revisions(world);
+    let mut removed = pin!(wait::gone(&revisions, name));
+    let mut time = tokio::time::interval(MEANWHILE);
+    loop {
+        tokio::select! {
+            () = &mut removed => return,
+            _ = time.tick() => clock.advance(STEP),
+        }
+    }
 }
 
 async fn what_a_rollout_needs_is_kept(world: World) {
@@ -96,19 +116,18 @@ async fn what_a_rollout_needs_is_kept(world: World) {
         rollouts.patch_status("addon", &PatchParams::default(), &status).await.expect("a rollout has a status");
     };
     with(&[&first, &second]).await;
-    clock.advance(LATER);
     let hub = start_at(client, None, clock.clock()).await;
 
-    is_attentive(&world, &thing).await;
+    is_attentive(&world, &clock, &thing).await;
     for name in [&kept, &also_kept] {
         revisions(&world).get(name).await.expect("a rollout needs it");
     }
     with(&[&second]).await;
-    wait::gone(&revisions(&world), &kept).await;
-    is_attentive(&world, &thing).await;
+    is_removed(&world, &clock, &kept).await;
+    is_attentive(&world, &clock, &thing).await;
     revisions(&world).get(&also_kept).await.expect("a rollout needs it");
     rollouts.delete("addon", &DeleteParams::default()).await.expect("a rollout can be deleted");
-    wait::gone(&revisions(&world), &also_kept).await;
+    is_removed(&world, &clock, &also_kept).await;
     hub.stop().await;
 }
 
@@ -137,8 +156,9 @@ where
     listed.map(drop).map_err(|error| error.to_string())
 }
 
+/// Makes an add-on that refers to configurations, and that somebody else rolls out, so that no rollout needs their contents.
 async fn refer_to(world: &World, configs: &[&AddOnConfig]) {
-    let mut addon: ClusterManagementAddOn = objects::addon("addon");
+    let mut addon = objects::addon("addon").annotated(LIFECYCLE_ANNOTATION, "self");
     addon.spec.default_configs = configs.iter().copied().cloned().collect();
     create(&Api::all(world.client()), addon).await;
 }
@@ -163,20 +183,19 @@ async fn what_a_configuration_contains_is_kept(world: World) {
     let deployment_hash = sha256("ea4e6089e8b2f584c1cd8b86e16a15df3186b30744f433ede7436091c93a4cc7");
     let kept_map = keep(&world, &of_map, map_hash).await;
     let kept_deployment = keep(&world, &of_deployment, deployment_hash).await;
-    clock.advance(LATER);
     let hub = start_at(client, None, clock.clock()).await;
 
     for about in [&of_map, &of_deployment] {
-        is_attentive(&world, about).await;
+        is_attentive(&world, &clock, about).await;
     }
     for name in [&kept_map, &kept_deployment] {
         revisions(&world).get(name).await.expect("a configuration has that content");
     }
     change(&maps, "map", json!({ "data": { "a": "other" } })).await;
-    wait::gone(&revisions(&world), &kept_map).await;
+    is_removed(&world, &clock, &kept_map).await;
     revisions(&world).get(&kept_deployment).await.expect("a configuration has that content");
     deployments.delete("deployment", &DeleteParams::default()).await.expect("a configuration can be deleted");
-    wait::gone(&revisions(&world), &kept_deployment).await;
+    is_removed(&world, &clock, &kept_deployment).await;
     hub.stop().await;
 }
 
@@ -190,10 +209,9 @@ async fn a_type_that_the_hub_can_not_read_holds_up_nothing_else(world: World) {
     let missing = config("example.com", "things", "default", "one");
     let hostile = config("../../api/v1", "secrets?watch=true", "default", "one");
     refer_to(&world, &[&forbidden, &secret, &missing, &hostile]).await;
-    clock.advance(LATER);
     let hub = start_at(client, None, clock.clock()).await;
     for about in [&forbidden, &missing] {
-        is_attentive(&world, about).await;
+        is_attentive(&world, &clock, about).await;
     }
     hub.stop().await;
 }

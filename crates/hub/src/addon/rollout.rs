@@ -8,7 +8,7 @@ mod case;
 mod record;
 mod refusal;
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::collections::BTreeSet;
 
 use drover_api::{
     addon::ClusterManagementAddOn,
@@ -126,8 +126,9 @@ impl Fleet {
     /// Marks the add-ons on clusters that have something else to say now, because a set that they were given is remembered again. Where
     /// nothing was remembered before, that may be any.
     pub(crate) fn mark_who_has_sets_of(&self, change: &Change<AddOnRollout>) {
-        let status = |record: &Option<Arc<AddOnRollout>>| record.as_ref().and_then(|record| record.status.clone());
-        let (Some(new), old) = (status(&change.new), status(&change.old)) else { return };
+        let (new, old) = (change.new.as_deref(), change.old.as_deref());
+        let Some(new) = new.and_then(|record| record.status.as_ref()) else { return };
+        let old = old.and_then(|record| record.status.as_ref());
         let Some(old) = old else {
             return self.addons.on_clusters(&change.key.name).for_each(|key| self.queues.addons.mark(key.clone()));
         };

@@ -411,6 +411,7 @@ async fn a_set_whose_content_is_lost(world: World) {
     field.annotate("drover.dev/pin", Some(&format!("default/broken={first}"))).await;
     let problem = "the content of the config addondeploymentconfigs default/settings that this set is made of is not kept any more: nothing \
                    new is begun until something else is wanted, or the config has that content again";
+    let problem = format!("held at the set {first} by drover.dev/pin, {problem}");
     field.says("broken", &format!("False/UpgradeFailed: 0/1 upgrade failed. {problem}")).await;
     field.reports(&format!("default/broken: {problem}")).await;
     field.says("sound", ALL_INSTALLED).await;

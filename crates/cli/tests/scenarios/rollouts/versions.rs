@@ -312,7 +312,7 @@ async fn templates_make_the_versions(world: World) {
 
     field.template("two-again", "v2").await;
     let problem = "the templates two and two-again are both version v2: give one of them another";
-    field.says("global-placement", &format!("False/Succeed: 1/1 upgrade completed with no errors. {problem}")).await;
+    field.says("global-placement", &format!("True/Upgrading: 1/1 upgrading... {problem}")).await;
     field.reports(&format!("default/global-placement: {problem}")).await;
     field.has("c1", by_default(Some("v1"), "v2", DONE)).await;
     let templates = Api::<AddOnTemplate>::all(field.world.client());

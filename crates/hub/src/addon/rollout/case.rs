@@ -144,9 +144,10 @@ impl Case<'_> {
             let member = self.member(&cluster, on_cluster, pages, shelf);
             let decides = |pages: &Pages| pages.rollout.standing(&cluster).map(|(entry, _)| entry);
             let decided = decides(pages);
+            let was_there = pages.rollout.member(&cluster).is_some_and(|member| member.addon.is_some());
             pages.rollout.update(&cluster, member);
-            // What its placement gives it besides the set is another's, or was not told before.
-            if on_cluster.is_some() && (begins || decides(pages) != decided) {
+            // What its placement gives it besides the set is another's, or was not told before; and who is new says what it waits for.
+            if on_cluster.is_some() && (begins || !was_there || decides(pages) != decided) {
                 self.fleet.queues.addons.mark(ObjectKey::namespaced(cluster.as_str(), &self.key.name));
             }
         }

@@ -247,7 +247,8 @@ impl Summary<'_> {
 fn note(course: &Course) -> Option<String> {
     let hold = course.hold.as_ref().filter(|_| course.progress.state != Some(RolloutState::Complete));
     let hold = hold.map(ToString::to_string).or_else(|| course.problem.as_ref().map(ToString::to_string));
-    let pin = course.progress.pin.as_ref().filter(|pin| !pin.let_go);
+    let pin = course.progress.pin.as_ref().filter(|pin| course.progress.wanted.as_ref() == Some(&pin.set));
+    let pin = pin.filter(|pin| !pin.let_go);
     let pin = pin.map(|pin| format!("held at the set {} by drover.dev/pin", pin.set));
     let notes: Vec<_> = pin.into_iter().chain(hold).collect();
     (!notes.is_empty()).then(|| notes.join(", "))
