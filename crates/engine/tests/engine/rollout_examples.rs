@@ -1331,3 +1331,168 @@ fn groups_come_one_after_the_other_and_each_has_its_own_budget() {
     fleet.pass(60);
     assert_eq!(fleet.gives(), ["c3=B", "c4=B"]);
 }
+
+// ---- What is so now
+
+#[test]
+fn a_canary_whose_works_are_written_again_proves_nothing_until_it_has_reported() {
+    let mut fleet = fleet([
+        ("aws", behind("canary", 1)),
+        ("canary", with_limits(rolling("100%"), &json!({ "minSuccessTime": "60s" }))),
+    ])
+    .with(["canary"], ["k"])
+    .with(["aws"], ["a"])
+    .on('A');
+    fleet.want('B');
+    fleet.gives();
+    fleet.succeed(["k"]);
+    fleet.gives();
+    fleet.pass(50);
+    fleet.each(["k"], |cluster, now| cluster.prove(Verdict::Unsettled, now));
+    fleet.pass(50);
+    assert_eq!(fleet.gives(), [""; 0]);
+    assert_eq!(fleet.hold("aws"), "1 of 1 canaries is not done: k");
+    fleet.succeed(["k"]);
+    fleet.pass(59);
+    assert_eq!(fleet.gives(), [""; 0], "it has to stay well from when it has reported");
+    fleet.pass(1);
+    assert_eq!(fleet.gives(), ["a=B"]);
+}
+
+#[test]
+fn who_was_there_and_is_unsettled_does_not_begin_anew() {
+    let mut fleet =
+        fleet([("p", with_limits(rolling(1), &json!({ "progressDeadline": "5m" })))]).with(["p"], ["c"]).on('A');
+    fleet.pass(1000);
+    fleet.each(["c"], |cluster, now| cluster.prove(Verdict::Unsettled, now));
+    assert_eq!(fleet.standing("c"), Standing::Done);
+    assert_eq!(fleet.state("p"), RolloutState::Complete);
+}
+
+#[test]
+fn a_deadline_is_over_for_who_has_met_it() {
+    let mut fleet =
+        fleet([("p", with_limits(rolling(1), &json!({ "progressDeadline": "5m" })))]).with(["p"], ["c"]).on('A');
+    fleet.pass(1000);
+    fleet.fail(["c"]);
+    assert!(matches!(fleet.standing("c"), Standing::Moving { .. }), "for a minute");
+    fleet.pass(60);
+    assert_eq!(fleet.standing("c"), Standing::Failed(Failure::NotApplied));
+}
+
+#[test]
+fn who_is_paused_on_the_way_keeps_its_slot() {
+    let mut fleet = fleet([("p", rolling(1))]).with(["p"], ["c1", "c2"]).on('A');
+    fleet.want('B');
+    let [first, second] = scattered(["c1", "c2"]);
+    assert_eq!(fleet.gives(), [format!("{first}=B")]);
+    fleet.each([first], |cluster, _| cluster.steering.is_paused = true);
+    fleet.want('C');
+    assert_eq!(fleet.gives(), [""; 0]);
+    fleet.succeed([first]);
+    assert_eq!(fleet.gives(), [format!("{second}=C")]);
+}
+
+#[test]
+fn who_has_a_say_of_their_own_waits_for_a_slot_like_anybody() {
+    let names = ["c1", "c2", "c3", "c4"];
+    let mut fleet = fleet([("p", rolling(1))]).with(["p"], names).on('A');
+    for name in names {
+        fleet.overrides(name, settings_of('E'));
+    }
+    fleet.succeed(names);
+    // The next set differs in nothing that they run: they are there as soon as they are given it.
+    fleet.want('B');
+    fleet.pass(1);
+    assert_eq!(fleet.waves().concat().len(), 4);
+    fleet.pass(1);
+    fleet.want('C');
+    assert_eq!(fleet.gives().len(), 1);
+}
+
+#[test]
+fn mandatory_groups_are_waited_for_though_the_add_on_is_not_there_yet() {
+    let settings = json!({ "mandatoryDecisionGroups": [{ "groupIndex": 1 }] });
+    let mut fleet = fleet([("p", of_ocm("Progressive", "progressive", &settings))]).with(["p"], ["a1", "z1"]);
+    let p = fleet.entry("p");
+    fleet.each(["z1"], |cluster, _| {
+        (cluster.addon, cluster.matches) = (None, [(p, 1)].into());
+        cluster.decide();
+    });
+    assert_eq!(fleet.gives(), [""; 0]);
+    fleet.each(["z1"], |cluster, _| cluster.addon = Some(Presence::default()));
+    assert_eq!(fleet.gives(), ["z1=A"]);
+    fleet.each(["z1"], |cluster, _| {
+        cluster.addon = None;
+        cluster.is_online = false;
+    });
+    assert_eq!(fleet.gives(), ["a1=A"], "who can not be reached holds up nobody");
+}
+
+#[test]
+fn nothing_is_complete_where_nobody_has_anything() {
+    let mut fleet = fleet([("p", rolling(1))]).with(["p"], ["c1"]);
+    fleet.each(["c1"], |cluster, _| cluster.addon.as_mut().expect("an add-on").is_at_odds = true);
+    assert_eq!(fleet.gives(), [""; 0]);
+    assert_eq!(fleet.standing("c1"), Standing::AtOdds);
+    assert_eq!(fleet.state("p"), RolloutState::RollingOut);
+    assert_eq!(fleet.course("p").progress.last_applied, None);
+}
+
+#[test]
+fn canaries_answer_for_an_open_gate_whatever_the_clock_says() {
+    let mut fleet = behind_canaries();
+    fleet.want('B');
+    fleet.gives();
+    fleet.succeed(["k1", "k2"]);
+    assert_eq!(fleet.gives().len(), 1);
+    fleet.pass(-300);
+    fleet.sicken(["k1"]);
+    assert!(fleet.hold("aws").starts_with("the canary k1 was well with this"), "{}", fleet.hold("aws"));
+}
+
+#[test]
+fn who_soaks_behind_a_gate_comes_to_its_end_before_the_next() {
+    let strategy = with_limits(behind("canary", "100%"), &json!({ "minSuccessTime": "60s" }));
+    let mut fleet =
+        fleet([("aws", strategy), ("canary", rolling(1))]).with(["canary"], ["k"]).with(["aws"], ["a"]).on('A');
+    fleet.want('B');
+    fleet.gives();
+    fleet.succeed(["k"]);
+    fleet.gives();
+    fleet.succeed(["a"]);
+    fleet.want('C');
+    fleet.gives();
+    fleet.pass(60);
+    fleet.gives();
+    let progress = fleet.course("aws").progress;
+    assert_eq!(progress.last_applied.as_ref().map(letter), Some('B'));
+}
+
+#[test]
+fn a_set_whose_content_is_lost_is_given_to_nobody_and_holds_up_nothing_else() {
+    let mut fleet = behind_canaries();
+    fleet.want('B');
+    fleet.gives();
+    fleet.succeed(["k1", "k2"]);
+    let begun = fleet.gives();
+    assert_eq!(begun.len(), 1);
+    fleet.want('C');
+    fleet.lost.insert(fingerprint('B'));
+    assert_eq!(fleet.gives(), ["k1=C", "k2=C"]);
+    assert!(fleet.hold("aws").starts_with("the content of the config settings config"), "{}", fleet.hold("aws"));
+    fleet.succeed(["k1", "k2"]);
+    let [first, ..] = scattered(["a1", "a2", "a3"]);
+    fleet.succeed([first]);
+    assert_eq!(fleet.gives().len(), 1);
+    assert_eq!(fleet.course("aws").progress.last_known_good.as_ref().map(letter), Some('C'));
+}
+
+#[test]
+fn what_is_wanted_in_the_end_is_what_is_counted() {
+    let mut fleet = behind_canaries();
+    fleet.want('B');
+    fleet.gives();
+    let counts = fleet.course("aws").decided;
+    assert_eq!((counts.total, counts.waiting, counts.given, counts.proven), (3, 3, 0, 0));
+}
