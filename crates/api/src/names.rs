@@ -109,3 +109,24 @@ pub const SKIP_ANNOTATION: &str = "drover.dev/skip";
 pub const RETRY_ANNOTATION: &str = "drover.dev/retry";
 /// The annotation that holds placements at a set.
 pub const PIN_ANNOTATION: &str = "drover.dev/pin";
+
+/// The annotation of a work, and of what it deploys, that names the set it was made from.
+pub const SET_ANNOTATION: &str = "drover.dev/set";
+/// The annotation of a cluster with the registries that its images are taken from.
+pub const IMAGE_REGISTRIES_ANNOTATION: &str = "open-cluster-management.io/image-registries";
+/// The annotation of a manifest whose object stays on the cluster when the add-on goes.
+pub const ORPHAN_ANNOTATION: &str = "addon.open-cluster-management.io/deletion-orphan";
+/// The annotation, or label, of a manifest that is to run before the add-on goes.
+pub const PRE_DELETE_ANNOTATION: &str = "addon.open-cluster-management.io/addon-pre-delete";
+/// The annotation of a manifest that says on which cluster of a hosted add-on it belongs.
+pub const HOSTED_LOCATION_ANNOTATION: &str = "addon.open-cluster-management.io/hosted-manifest-location";
+/// The label of a binding that was made for an add-on that is made from a template.
+pub const TEMPLATE_BINDING_LABEL: &str = "open-cluster-management.io/addon-template-name";
+/// The condition of an add-on on a cluster that says whether its agent may do on the hub what it is to do.
+pub const REGISTRATION_APPLIED: &str = "RegistrationApplied";
+/// The condition of an add-on on a cluster that says whether the certificates that its agent has asked for were signed.
+pub const CERTIFICATES_SIGNED: &str = "drover.dev/CertificatesSigned";
+/// What the labels of a cluster begin with that say how an add-on is there, before the add-on's name.
+pub const FEATURE_LABEL_PREFIX: &str = "feature.open-cluster-management.io/addon-";
+/// The namespace on managed clusters that agents of add-ons are in, unless something else is said.
+pub const AGENT_NAMESPACE: &str = "open-cluster-management-agent-addon";

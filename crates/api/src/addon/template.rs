@@ -4,7 +4,7 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Subject, managed_cluster_addon::SIGNER_NAME};
+use super::{HealthCheckMode, Subject, managed_cluster_addon::SIGNER_NAME};
 use crate::{
     grammar::Version,
     schema::{MAX_NAME, rules},
@@ -38,6 +38,16 @@ pub struct AddOnTemplateSpec {
     /// How the add-on's agent registers with the hub.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub registration: Vec<RegistrationSpec>,
+    /// How the add-on's health is found out. Without it, by the state of the workloads that are deployed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub health_check: Option<TemplateHealthCheck>,
+}
+
+/// How the health of an add-on that is made from a template is found out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TemplateHealthCheck {
+    /// By which means: Customized for the state of its workloads, Lease for the lease that its agent renews on its cluster.
+    pub mode: HealthCheckMode,
 }
 
 /// One way in which an add-on's agent registers with the hub.
