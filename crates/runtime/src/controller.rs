@@ -279,7 +279,11 @@ impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
         for trouble in &troubles {
             debug!(controller = R::NAME, %key, %trouble, "one of several writes failed");
         }
-        troubles.into_iter().max_by_key(Trouble::outcome).map_or(Ok(()), Err)
+        // Of several that are equally bad it is always the same, whichever was answered first, so that what is said of it stays.
+        let worst = |one: &Trouble, other: &Trouble| {
+            one.outcome().cmp(&other.outcome()).then_with(|| other.to_string().cmp(&one.to_string()))
+        };
+        troubles.into_iter().max_by(worst).map_or(Ok(()), Err)
     }
 
     /// Waits for a place for one more of several writes. A gate that was shut meanwhile ends them all: when it opens again, much

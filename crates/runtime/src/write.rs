@@ -1,6 +1,6 @@
 //! Writes: only what differs, only if nobody else was faster, and what comes of it is known at once.
 
-use std::{fmt, sync::Arc};
+use std::{error::Error, fmt, sync::Arc};
 
 use futures_util::future::BoxFuture;
 use kube::{
@@ -14,6 +14,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     fleet::{Shared, Tracks},
     metrics::{Metrics, Verb},
+    pace::is_busy,
     store::ObjectKey,
 };
 
@@ -113,6 +114,32 @@ impl<F: Send + Sync + 'static> Write<F> {
         Self::patch(difference_of(stored, wanted, |field| field == "status")?, stored, Some("status"))
     }
 
+    /// Makes the status of an object be that of what `make` makes of another object, the source. That one is kept nowhere: it is read when
+    /// the write is sent, so that only what comes of it stays.
+    pub fn status_from<K: Kind, S: Kind>(
+        stored: &K,
+        source: ObjectKey,
+        make: impl Fn(&S) -> Result<K, BoxError> + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Tracks<K>,
+    {
+        let (stored, source, make) = (Arc::new(stored.clone()), Arc::new(source), Arc::new(make));
+        let (key, last) = (ObjectKey::of(&*stored), last_seen(&*stored));
+        Self::new(Verb::Patch, key, Some(last), move |api: Api<K>, manager| {
+            let (stored, source, make) = (Arc::clone(&stored), Arc::clone(&source), Arc::clone(&make));
+            Box::pin(async move {
+                let read = read::<S>(api.clone().into_client(), &source).await?;
+                let wanted = make(&read).map_err(|error| Useless::new::<S>(&source, error))?;
+                let Some(patch) = difference_of(&*stored, &wanted, |field| field == "status") else {
+                    return Ok(Some(K::clone(&stored)));
+                };
+                let params = PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() };
+                api.patch_status(&stored.name_any(), &params, &Patch::Merge(&patch)).await.map(Some)
+            })
+        })
+    }
+
     /// Makes what is decided of a request, which is part of its status, be that of `wanted`; nothing if it is already.
     pub fn approval<K: Kind>(stored: &K, wanted: &K) -> Option<Self>
     where
@@ -127,6 +154,23 @@ impl<F: Send + Sync + 'static> Write<F> {
         F: Tracks<K>,
     {
         Self::patch(difference_of(stored, wanted, |field| field != "status")?, stored, None)
+    }
+
+    /// Makes an object be `wanted` in all that is not its status, whatever it was before. This is for objects of which not everything is
+    /// kept, so that nobody can tell what differs.
+    pub fn replace<K: Kind>(stored: &K, mut wanted: K) -> Self
+    where
+        F: Tracks<K>,
+    {
+        let last = last_seen(stored);
+        wanted.meta_mut().uid.clone_from(&last.uid);
+        wanted.meta_mut().resource_version.clone_from(&last.resource_version);
+        let (name, wanted) = (last.name.clone().unwrap_or_default(), Arc::new(wanted));
+        Self::new(Verb::Update, ObjectKey::of(stored), Some(last), move |api: Api<K>, manager| {
+            let params = PostParams { field_manager: Some(manager.to_owned()), ..PostParams::default() };
+            let (name, wanted) = (name.clone(), Arc::clone(&wanted));
+            Box::pin(async move { api.replace(&name, &params, &wanted).await.map(Some) })
+        })
     }
 
     fn patch<K: Kind>(patch: Value, stored: &K, subresource: Option<&'static str>) -> Option<Self>
@@ -209,6 +253,50 @@ impl<F: Send + Sync + 'static> Write<F> {
     }
 }
 
+/// Why something could not be made of an object.
+pub type BoxError = Box<dyn Error + Send + Sync>;
+
+/// That nothing could be made of an object that a write depends on. It says nothing of the object that was to be written: an answer that the one
+/// is not there must not be taken for one that the other is gone.
+#[derive(Debug, thiserror::Error)]
+#[error("the {kind} {key} is of no use: {source}")]
+pub struct Useless {
+    kind: String,
+    key: ObjectKey,
+    source: BoxError,
+}
+
+impl Useless {
+    /// Nothing could be made of an object of that kind, for this reason.
+    pub fn new<S: Kind>(key: &ObjectKey, source: impl Into<BoxError>) -> Self {
+        Self { kind: S::kind(&()).into_owned(), key: key.clone(), source: source.into() }
+    }
+
+    /// What a write says that failed for this reason.
+    #[must_use]
+    pub fn in_error(error: &kube::Error) -> Option<&Self> {
+        match error {
+            kube::Error::Service(error) => error.downcast_ref(),
+            _ => None,
+        }
+    }
+}
+
+impl From<Useless> for kube::Error {
+    fn from(useless: Useless) -> Self {
+        Self::Service(Box::new(useless))
+    }
+}
+
+/// Reads an object that is kept nowhere.
+async fn read<S: Kind>(client: Client, key: &ObjectKey) -> Result<S, kube::Error> {
+    let api = <S::Scope as Place<S>>::api(client, &key.namespace);
+    api.get(&key.name).await.map_err(|error| match error {
+        kube::Error::Api(status) if !is_busy(&status) => Useless::new::<S>(key, status.message.clone()).into(),
+        error => error,
+    })
+}
+
 /// What has to be known of an object to tell that it is gone.
 fn last_seen<K: Kind>(stored: &K) -> ObjectMeta {
     let ObjectMeta { name, namespace, uid, resource_version, .. } = stored.meta().clone();
@@ -278,57 +366,4 @@ fn changed<'a>(
 }
 
 #[cfg(test)]
-mod tests {
-    use k8s_openapi::api::core::v1::Namespace;
-
-    use super::*;
-
-    fn namespace(value: Value) -> Namespace {
-        serde_json::from_value(value).expect("a valid namespace")
-    }
-
-    #[test]
-    fn what_is_equal_is_not_written() {
-        let stored =
-            namespace(json!({ "metadata": { "name": "a", "labels": { "x": "1" } }, "status": { "phase": "Active" } }));
-        assert_eq!(difference_of(&stored, &stored.clone(), |_| true), None);
-        let mut touched = stored.clone();
-        touched.metadata.finalizers = Some(Vec::new());
-        assert_eq!(difference_of(&stored, &touched, |_| true), None);
-    }
-
-    #[test]
-    fn a_patch_holds_what_differs_and_for_which_state() {
-        let stored = json!({ "metadata": { "name": "a", "uid": "u", "resourceVersion": "7", "labels": { "kept": "1", "gone": "2", "new": "3" } } });
-        let mut wanted = stored.clone();
-        wanted["metadata"]["labels"] = json!({ "kept": "1", "new": "4" });
-        let patch =
-            difference_of(&namespace(stored), &namespace(wanted), |field| field != "status").expect("they differ");
-        assert_eq!(
-            patch,
-            json!({ "metadata": { "uid": "u", "resourceVersion": "7", "labels": { "gone": null, "new": "4" } } })
-        );
-    }
-
-    #[test]
-    fn what_is_not_said_of_an_object_stays() {
-        let stored = namespace(
-            json!({ "metadata": { "name": "a", "uid": "u", "resourceVersion": "7", "labels": { "x": "1" } } }),
-        );
-        let wanted = |value| namespace(json!({ "metadata": { "name": "a", "labels": { "y": value } } }));
-        let patch = lack_of(&stored, &wanted("2")).expect("the label is not there");
-        assert_eq!(patch, json!({ "metadata": { "uid": "u", "resourceVersion": "7", "labels": { "y": "2" } } }));
-        let both = namespace(json!({ "metadata": { "name": "a", "labels": { "x": "1", "y": "2" } } }));
-        assert_eq!(lack_of(&both, &wanted("2")), None);
-    }
-
-    #[test]
-    fn the_status_is_written_on_its_own() {
-        let stored =
-            namespace(json!({ "metadata": { "name": "a", "labels": { "x": "1" } }, "status": { "phase": "Active" } }));
-        let wanted = namespace(json!({ "metadata": { "name": "a" }, "status": { "phase": "Terminating" } }));
-        let patch = difference_of(&stored, &wanted, |field| field == "status").expect("they differ");
-        assert_eq!(patch["status"], json!({ "phase": "Terminating" }));
-        assert!(patch["metadata"].get("labels").is_none());
-    }
-}
+mod tests;
