@@ -5,10 +5,13 @@
 
 pub mod addon;
 pub mod cel;
+pub mod certificate;
 pub mod cluster;
 pub mod cluster_set;
 pub mod condition;
 pub mod explain;
 pub mod hash;
 pub mod placement;
+pub mod registration;
+pub mod template;
 mod words;

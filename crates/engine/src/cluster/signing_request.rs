@@ -17,24 +17,15 @@ use drover_api::{
 };
 use k8s_openapi::api::certificates::v1::{CertificateSigningRequest, CertificateSigningRequestSpec};
 use kube::ResourceExt;
-use x509_cert::{
-    attr::AttributeValue,
-    der::{
-        DecodePem,
-        oid::{AssociatedOid, db::rfc4519},
-    },
-    ext::pkix::name::DirectoryString,
-    request::{CertReq, ExtensionReq},
-};
 
 use super::{access, conditions};
-use crate::condition::{self, Holds};
-
-/// Who signs certificates for clients of the API server.
-pub const CLIENT_SIGNER: &str = "kubernetes.io/kube-apiserver-client";
-
-/// What an agent's certificate may be used for, and has to be for the last.
-const USAGES: [&str; 3] = ["digital signature", "key encipherment", "client auth"];
+use crate::{
+    certificate::{
+        CLIENT_SIGNER, Malformed,
+        request::{Asked, Subject, awaits_certificate, is_decided},
+    },
+    condition::{self, Holds},
+};
 
 /// What is to be done about a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,23 +67,15 @@ pub enum Wait {
 /// What is wrong with a request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Flaw {
-    /// Nobody can read it.
-    #[error("the request can not be read: it has to be one PKCS#10 request in PEM")]
-    Unreadable,
+    /// It is no request of any agent.
+    #[error(transparent)]
+    Malformed(#[from] Malformed),
     /// It is for somebody else.
     #[error(
         "the subject is not that of an agent of the cluster {0}: its common name has to be {AGENT_PREFIX}{0}:<agent>, its \
          organisations {AGENT_PREFIX}{0} and {AGENTS_GROUP}, and there has to be nothing else in it"
     )]
     Subject(ClusterName),
-    /// It asks for more than a subject.
-    #[error("the request asks for extensions, such as alternative names, which an agent has no use for")]
-    Extensions,
-    /// It is for other uses.
-    #[error(
-        "an agent's certificate is for client auth, and may be for digital signature and key encipherment; nothing else"
-    )]
-    Usages,
     /// One agent asks in the name of another.
     #[error("{0} asks for the certificate of another agent")]
     Foreign(String),
@@ -119,15 +102,11 @@ pub fn judge(
 ) -> Verdict {
     let Some(name) = cluster_of(request).filter(|_| !is_decided(request)) else { return Verdict::None };
     let requester = Requester::of(&request.spec, &name, bootstrap_groups);
-    let agent = match agent_of(&request.spec, &name) {
-        Ok(agent) => agent,
+    match check(&request.spec, &name, requester) {
+        Ok(()) => {}
         // What strangers ask for is not approved, and may be none of our business.
         Err(_) if requester == Requester::Stranger => return Verdict::None,
         Err(flaw) => return Verdict::Deny(flaw),
-    };
-    let user = request.spec.username.as_deref().unwrap_or_default();
-    if requester == Requester::OtherAgent || (requester == Requester::Agent && user != agent) {
-        return Verdict::Deny(Flaw::Foreign(user.to_owned()));
     }
     let Some(cluster) = cluster.filter(|cluster| is_accepted(cluster)) else { return Verdict::Wait(Wait::Acceptance) };
     match requester {
@@ -152,13 +131,13 @@ fn has_joined(cluster: &ManagedCluster) -> bool {
     (says_so || is_set(JOINED_ANNOTATION)) && !is_set(REJOIN_ANNOTATION)
 }
 
-/// Whether somebody has approved or denied a request.
+/// Whether a request is approved and waits for a certificate that an agent of its cluster may have. Who has approved it has judged
+/// who asks; one agent gets no certificate of another's.
 #[must_use]
-pub fn is_decided(request: &CertificateSigningRequest) -> bool {
-    let conditions = request.status.as_ref().and_then(|status| status.conditions.as_ref());
-    conditions.is_some_and(|conditions| {
-        conditions.iter().any(|condition| ["Approved", "Denied"].contains(&&*condition.type_))
-    })
+pub fn awaits_own_certificate(request: &CertificateSigningRequest) -> bool {
+    let Some(cluster) = cluster_of(request).filter(|_| awaits_certificate(request)) else { return false };
+    let requester = Requester::of(&request.spec, &cluster, &BTreeSet::new());
+    check(&request.spec, &cluster, requester).is_ok()
 }
 
 /// Who asks.
@@ -189,64 +168,27 @@ impl Requester {
     }
 }
 
+/// Checks that a request is for an agent of the cluster, and that no other agent has made it.
+fn check(spec: &CertificateSigningRequestSpec, cluster: &ClusterName, requester: Requester) -> Result<(), Flaw> {
+    let agent = agent_of(spec, cluster)?;
+    let user = spec.username.as_deref().unwrap_or_default();
+    let is_foreign = requester == Requester::OtherAgent || (requester == Requester::Agent && user != agent);
+    if is_foreign { Err(Flaw::Foreign(user.to_owned())) } else { Ok(()) }
+}
+
 /// The agent that the certificate would be for: the common name.
 fn agent_of(spec: &CertificateSigningRequestSpec, cluster: &ClusterName) -> Result<String, Flaw> {
-    let usages = spec.usages.as_deref().unwrap_or_default();
-    if !usages.iter().all(|usage| USAGES.contains(&&**usage)) || !usages.iter().any(|usage| usage == "client auth") {
-        return Err(Flaw::Usages);
-    }
-    let request = read(&spec.request.0).ok_or(Flaw::Unreadable)?;
-    if asks_for_more(&request) {
-        return Err(Flaw::Extensions);
-    }
-    subject_of(&request).and_then(|subject| subject.agent(cluster)).ok_or_else(|| Flaw::Subject(cluster.clone()))
+    let subject = Asked::read(spec)?.subject(None)?;
+    let agent = subject.as_ref().and_then(|subject| agent_in(subject, cluster));
+    agent.map(str::to_owned).ok_or_else(|| Flaw::Subject(cluster.clone()))
 }
 
-/// Reads a request. Of several, the signer might read another than this does, so there has to be exactly one.
-fn read(pem: &[u8]) -> Option<CertReq> {
-    let text = str::from_utf8(pem).ok()?.trim();
-    let is_one = text.starts_with("-----BEGIN CERTIFICATE REQUEST-----") && text.matches("-----BEGIN").count() == 1;
-    CertReq::from_pem(text).ok().filter(|_| is_one)
-}
-
-/// Whether a request has attributes beyond an empty list of extensions, which some programs write.
-fn asks_for_more(request: &CertReq) -> bool {
-    let is_empty = |value: &AttributeValue| value.decode_as::<ExtensionReq>().is_ok_and(|list| list.0.is_empty());
-    request
-        .info
-        .attributes
-        .iter()
-        .any(|attribute| attribute.oid != ExtensionReq::OID || !attribute.values.iter().all(is_empty))
-}
-
-/// A subject that has common names and organisations, and nothing else.
-#[derive(Debug, Default)]
-struct Subject {
-    names: Vec<String>,
-    organisations: BTreeSet<String>,
-}
-
-impl Subject {
-    /// The common name, if all of it is exactly what an agent of the cluster has.
-    fn agent(mut self, cluster: &ClusterName) -> Option<String> {
-        let group = access::agents(cluster);
-        let agent = self.names.pop().filter(|_| self.names.is_empty())?;
-        let own = agent.strip_prefix(&group)?.strip_prefix(':')?;
-        let is_agent = !own.is_empty() && !own.contains(':');
-        let organisations = BTreeSet::from([group, AGENTS_GROUP.to_owned()]);
-        (is_agent && self.organisations == organisations).then_some(agent)
-    }
-}
-
-fn subject_of(request: &CertReq) -> Option<Subject> {
-    let mut subject = Subject::default();
-    for part in request.info.subject.iter() {
-        let text = DirectoryString::try_from(&part.value).ok()?.value().into_owned();
-        match part.oid {
-            rfc4519::COMMON_NAME => subject.names.push(text),
-            rfc4519::ORGANIZATION_NAME => drop(subject.organisations.insert(text)),
-            _ => return None,
-        }
-    }
-    Some(subject)
+/// The common name, if all of the subject is exactly what an agent of the cluster has.
+fn agent_in<'a>(subject: &'a Subject, cluster: &ClusterName) -> Option<&'a str> {
+    let group = access::agents(cluster);
+    let agent = subject.name()?;
+    let own = agent.strip_prefix(&group)?.strip_prefix(':')?;
+    let is_agent = !own.is_empty() && !own.contains(':') && subject.units.is_empty();
+    let organisations = BTreeSet::from([group, AGENTS_GROUP.to_owned()]);
+    (is_agent && subject.organisations == organisations).then_some(agent)
 }

@@ -1,5 +1,7 @@
 //! What the engine promises, by rule and by property.
 
+mod addon_request;
+mod certificate;
 mod dependencies;
 mod faulty;
 mod fleet;
@@ -13,3 +15,6 @@ mod rollout_world;
 mod rules;
 mod sets;
 mod signing_request;
+mod template_digest;
+mod template_golden;
+mod template_world;

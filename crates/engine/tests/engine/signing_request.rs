@@ -7,7 +7,8 @@ use drover_api::{
     names::{CLUSTER_JOINED, CLUSTER_NAME_LABEL, JOINED_ANNOTATION, REJOIN_ANNOTATION},
 };
 use drover_engine::{
-    cluster::signing_request::{CLIENT_SIGNER, Flaw, Verdict, Wait, judge},
+    certificate::{CLIENT_SIGNER, Malformed},
+    cluster::signing_request::{Flaw, Verdict, Wait, awaits_own_certificate, judge},
     condition::{self, Holds, Says},
 };
 use k8s_openapi::{
@@ -34,15 +35,28 @@ use x509_cert::{
 const AGENT: &str = "CN=system:open-cluster-management:c1:agent,O=system:open-cluster-management:c1+O=system:open-cluster-management:managed-clusters";
 const BOOTSTRAP: &str = "system:bootstrappers:managedcluster";
 
-fn pem(subject: &str, alternative: Option<&str>) -> String {
+/// A request for this subject, with an alternative name if there is one.
+pub(crate) fn pem(subject: &str, alternative: Option<&str>) -> String {
+    let alternative = alternative.map(|name| SubjectAltName(vec![dns(name)]));
+    pem_asking(subject, |request| {
+        if let Some(names) = &alternative {
+            request.add_extension(names).expect("a name can be added");
+        }
+    })
+}
+
+/// A request for this subject, with what is added to it.
+pub(crate) fn pem_asking(subject: &str, add: impl FnOnce(&mut RequestBuilder)) -> String {
     let key = SigningKey::generate();
     let mut request = RequestBuilder::new(subject.parse().expect("a valid subject")).expect("a request can be made");
-    if let Some(name) = alternative {
-        let name = GeneralName::DnsName(Ia5String::new(name).expect("a valid name"));
-        request.add_extension(&SubjectAltName(vec![name])).expect("a name can be added");
-    }
+    add(&mut request);
     let request = request.build::<_, DerSignature>(&key).expect("a request can be signed");
     request.to_pem(LineEnding::LF).expect("a request can be written")
+}
+
+/// The name of a host, as certificates have it.
+pub(crate) fn dns(name: &str) -> GeneralName {
+    GeneralName::DnsName(Ia5String::new(name).expect("a valid name"))
 }
 
 /// A request of the cluster c1, by somebody who brings clusters in.
@@ -64,7 +78,8 @@ fn request(pem: &str) -> CertificateSigningRequest {
     }
 }
 
-fn by(mut request: CertificateSigningRequest, user: &str, groups: &[&str]) -> CertificateSigningRequest {
+/// The same request, made by somebody else.
+pub(crate) fn by(mut request: CertificateSigningRequest, user: &str, groups: &[&str]) -> CertificateSigningRequest {
     request.spec.username = Some(user.to_owned());
     request.spec.groups = Some(groups.iter().map(|group| (*group).to_owned()).collect());
     request
@@ -171,15 +186,17 @@ fn a_subject_that_is_not_exactly_the_agents_is_denied() {
 fn whatever_else_is_asked_for_is_denied() {
     let accepted = cluster(true);
     let refused = |request: &CertificateSigningRequest| verdict(request, Some(&accepted));
-    assert_eq!(refused(&request(&pem(AGENT, Some("api.example.com")))), Verdict::Deny(Flaw::Extensions));
+    for name in ["api.example.com", "c1.addon.open-cluster-management.io"] {
+        assert_eq!(refused(&request(&pem(AGENT, Some(name)))), Verdict::Deny(Malformed::Extensions.into()), "{name}");
+    }
     let one = pem(AGENT, None);
     for unreadable in ["nonsense", "", &format!("{one}{one}"), &format!("preamble\n{one}")] {
-        assert_eq!(refused(&request(unreadable)), Verdict::Deny(Flaw::Unreadable), "{unreadable}");
+        assert_eq!(refused(&request(unreadable)), Verdict::Deny(Malformed::Unreadable.into()), "{unreadable}");
     }
     for usages in [vec!["client auth", "server auth"], vec!["digital signature"], vec![]] {
         let mut asked = request(&one);
         asked.spec.usages = Some(usages.iter().map(|usage| (*usage).to_owned()).collect());
-        assert_eq!(refused(&asked), Verdict::Deny(Flaw::Usages), "{usages:?}");
+        assert_eq!(refused(&asked), Verdict::Deny(Malformed::Usages.into()), "{usages:?}");
     }
 }
 
@@ -203,4 +220,24 @@ fn what_is_not_an_agents_request_or_is_decided_is_left_alone() {
     let denied = CertificateSigningRequestCondition { type_: "Denied".to_owned(), ..Default::default() };
     decided.status = Some(CertificateSigningRequestStatus { conditions: Some(vec![denied]), certificate: None });
     assert_eq!(verdict(&decided, Some(&cluster(true))), Verdict::None);
+}
+
+#[test]
+fn what_is_approved_is_signed_unless_it_is_anothers() {
+    let approved = |mut request: CertificateSigningRequest| {
+        let approved = CertificateSigningRequestCondition { type_: "Approved".to_owned(), ..Default::default() };
+        request.status = Some(CertificateSigningRequestStatus { conditions: Some(vec![approved]), certificate: None });
+        request
+    };
+    let asked = request(&pem(AGENT, None));
+    assert!(!awaits_own_certificate(&asked), "nobody has approved it");
+    assert!(awaits_own_certificate(&approved(asked.clone())));
+    // A person who approves what a stranger asks for has looked at who it is.
+    assert!(awaits_own_certificate(&approved(by(asked.clone(), "alice", &[]))));
+    let other = by(asked.clone(), "system:open-cluster-management:c2:agent", &["system:open-cluster-management:c2"]);
+    assert!(!awaits_own_certificate(&approved(other)));
+    assert!(!awaits_own_certificate(&approved(request(&pem("CN=system:admin", None)))));
+    let mut signed = approved(asked);
+    signed.status.get_or_insert_default().certificate = Some(ByteString::default());
+    assert!(!awaits_own_certificate(&signed));
 }
