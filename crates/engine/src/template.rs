@@ -1,0 +1,38 @@
+//! Add-ons that are made from a template: what is deployed to a cluster, and how what was deployed is doing.
+//!
+//! A [`Blueprint`] is what a template says for all clusters; [`render`] makes of it the works of one cluster. Nothing is read from live
+//! objects: a template and its settings come as the content that was kept of them, so that the same set is the same works, byte by byte.
+
+mod blueprint;
+mod configs;
+mod credential;
+mod decoration;
+mod digest;
+mod expected;
+#[cfg(test)]
+mod fixtures;
+mod flaw;
+mod home;
+mod images;
+mod manifest;
+mod order;
+mod orphans;
+mod piece;
+mod pod;
+mod proxy;
+mod render;
+mod report;
+mod resources;
+mod split;
+mod variables;
+mod vitals;
+
+pub use blueprint::{Blueprint, settings};
+pub use digest::{abridged, digest, objects};
+pub use expected::{Expected, Marks};
+pub use flaw::{Fault, Flaw};
+pub use images::{has_the_same_registries, registries_of};
+pub use order::Order;
+pub use render::{Inputs, RenderedWork, Rendering, install_namespace, render, work_prefix};
+pub use report::{NO_RESULT, Report, is_as_reachable, reachable};
+pub use vitals::{Ailment, Lag, Vitals, Workload, WorkloadKind, trim, vitals_of};

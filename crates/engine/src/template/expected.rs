@@ -1,0 +1,75 @@
+//! What is to be there of a work, in so few words that it can be kept for every cluster.
+
+use drover_api::{
+    names::{
+        ADDON_NAME_LABEL, ADDON_VERSION_LABEL, CONFIG_SPEC_HASH_ANNOTATION, FLAT_CONFIG_SPEC_HASH_ANNOTATION,
+        SET_ANNOTATION,
+    },
+    work::ManifestWork,
+};
+use kube::ResourceExt;
+
+use super::{RenderedWork, Workload, objects};
+use crate::addon::inheritance::own;
+
+/// The labels of works that are made from a template.
+const LABELS: [&str; 2] = [ADDON_NAME_LABEL, ADDON_VERSION_LABEL];
+/// The annotations of works that are made from a template.
+const ANNOTATIONS: [&str; 3] = [CONFIG_SPEC_HASH_ANNOTATION, FLAT_CONFIG_SPEC_HASH_ANNOTATION, SET_ANNOTATION];
+
+/// A work that is to be there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expected {
+    /// Its name.
+    pub name: String,
+    /// The digest of what it applies.
+    pub digest: String,
+    /// What its objects are called.
+    pub objects: Vec<String>,
+    /// What it is marked with.
+    pub marks: Marks,
+    /// What it deploys that says how it is.
+    pub workloads: Vec<Workload>,
+}
+
+impl Expected {
+    /// What is to be there of a work that was made.
+    #[must_use]
+    pub fn of(made: &RenderedWork) -> Self {
+        let RenderedWork { work, digest, workloads } = made;
+        Self {
+            name: work.name_any(),
+            digest: digest.clone(),
+            objects: objects(&work.spec),
+            marks: Marks::of(work),
+            workloads: workloads.clone(),
+        }
+    }
+}
+
+/// What a work is marked with: for which add-on, from which set, and with whom it goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Marks(Vec<Option<String>>);
+
+impl Marks {
+    /// What a work is marked with. What others have marked it with is not looked at.
+    #[must_use]
+    pub fn of(work: &ManifestWork) -> Self {
+        let labels = LABELS.iter().map(|label| work.labels().get(*label).cloned());
+        let annotations = ANNOTATIONS.iter().map(|annotation| work.annotations().get(*annotation).cloned());
+        let owners = work.owner_references().iter();
+        let owner = owners.filter(|owner| owner.controller == Some(true)).map(|owner| owner.uid.clone()).next();
+        Self(labels.chain(annotations).chain([owner]).collect())
+    }
+
+    /// Marks a work as another one is. What others have marked it with stays.
+    pub fn copy(from: &ManifestWork, to: &mut ManifestWork) {
+        to.labels_mut().retain(|key, _| !LABELS.contains(&&**key));
+        to.labels_mut().extend(from.labels().clone());
+        to.annotations_mut().retain(|key, _| !ANNOTATIONS.contains(&&**key));
+        to.annotations_mut().extend(from.annotations().clone());
+        for owner in from.owner_references() {
+            own(to.owner_references_mut(), owner);
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! What the hub says of an add-on that it makes from a template, where other add-ons have a manager that says it: what can be configured,
+//! where the agent runs and how it registers, whether the works are applied, and whether the add-on is well. The reasons are OCM's.
+
+use drover_api::{
+    addon::{HealthCheck, HealthCheckMode, ManagedClusterAddOn, ManagedClusterAddOnStatus},
+    cluster::ManagedCluster,
+    names::{AVAILABLE, CLUSTER_AVAILABLE, MANIFEST_APPLIED, WORK_APPLIED, WORK_AVAILABLE},
+    reference::ClusterName,
+    work::ManifestWork,
+};
+use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Condition, jiff::Timestamp};
+use kube::ResourceExt;
+
+use super::{Ailment, Blueprint, Expected, Vitals, digest, vitals_of, work_prefix};
+use crate::{
+    addon::{dialect::Dialect, progress::Maker, set::template_types},
+    cluster::availability::UNREACHABLE,
+    condition::{self, Holds, Says},
+    registration::{permission::Registered, status::registrations},
+    words::excerpt,
+};
+
+/// The reason of an add-on's availability that nobody knows, because nothing was reported of it yet.
+pub const NO_RESULT: &str = "NoProbeResult";
+
+/// An add-on that is made from a template, on one cluster.
+#[derive(Clone, Copy)]
+pub struct Report<'a> {
+    /// The add-on on the cluster.
+    pub on_cluster: &'a ManagedClusterAddOn,
+    /// The template that it was given, if that can be read.
+    pub blueprint: Option<&'a Blueprint>,
+    /// The namespace that its agent runs in, if that is known.
+    pub namespace: Option<&'a str>,
+    /// What its works are to be.
+    pub maker: Maker<'a>,
+    /// The works that carry its label.
+    pub works: &'a [&'a ManifestWork],
+    /// Its cluster.
+    pub cluster: Option<&'a ManagedCluster>,
+    /// How far it is with what its agent may do on the hub; nothing while that is being written.
+    pub registered: Option<Registered<'a>>,
+    /// In whose words it is told.
+    pub dialect: Dialect,
+}
+
+impl Report<'_> {
+    /// The status of the add-on, saying all this.
+    #[must_use]
+    pub fn written(&self, mut status: ManagedClusterAddOnStatus, now: Timestamp) -> ManagedClusterAddOnStatus {
+        status.supported_configs = template_types().to_vec();
+        if let Some(blueprint) = self.blueprint {
+            let cluster = ClusterName::from(self.on_cluster.namespace().unwrap_or_default());
+            let addon = self.on_cluster.name_any();
+            status.registrations = registrations(&cluster, &addon, blueprint.registrations(), &status, self.dialect);
+            status.health_check = Some(HealthCheck { mode: Some(blueprint.health()) });
+        }
+        if let Some(namespace) = self.namespace {
+            status.namespace = Some(namespace.to_owned());
+        }
+        status.conditions = self.with_application(status.conditions, now);
+        if let Some(registered) = &self.registered {
+            status.conditions = condition::with(status.conditions, registered.says(), now);
+        }
+        let is_ours = self.blueprint.is_none_or(|blueprint| blueprint.health() == HealthCheckMode::Customized);
+        // What was last reported of an add-on whose cluster is not heard of any more says nothing about how it is now.
+        if is_ours && self.cluster.is_none_or(|cluster| silence(cluster).is_none()) {
+            status.conditions = self.with_health(status.conditions, now);
+        }
+        status
+    }
+
+    /// The works that were made from the template, be they as they should or not.
+    fn works(&self) -> impl Iterator<Item = &ManifestWork> {
+        let prefix = work_prefix(&self.on_cluster.name_any());
+        self.works.iter().copied().filter(move |work| work.name_any().starts_with(&prefix))
+    }
+
+    /// The conditions, with the one that says whether the works are applied. As long as nobody knows, it says what it said.
+    fn with_application(&self, mut conditions: Vec<Condition>, now: Timestamp) -> Vec<Condition> {
+        let Some((holds, reason, message)) = self.application() else {
+            // What could not be made or applied is, by now, on its way once more.
+            conditions.retain(|condition| condition.type_ != MANIFEST_APPLIED || condition.status == "True");
+            return conditions;
+        };
+        let says = Says { type_: MANIFEST_APPLIED, holds: holds.into(), reason, message, generation: None };
+        condition::with(conditions, says, now)
+    }
+
+    /// Whether the works are applied, in OCM's words; nothing as long as nobody knows.
+    fn application(&self) -> Option<(bool, &str, &str)> {
+        if let Maker::Nobody(why) = self.maker {
+            return Some((false, "ManifestWorkApplyFailed", why));
+        }
+        let applied: Vec<_> = self.works().map(|work| current(work, WORK_APPLIED)).collect();
+        if applied.contains(&Some(Holds::No)) {
+            return Some((false, "AddonManifestAppliedFailed", "failed to apply the manifests of addon"));
+        }
+        let is_done = self.are_all_there() && applied.iter().all(|applied| *applied == Some(Holds::Yes));
+        is_done.then_some((true, "AddonManifestApplied", "manifests of addon are applied successfully"))
+    }
+
+    fn are_all_there(&self) -> bool {
+        match self.maker {
+            Maker::Template(expected) => expected.iter().all(|expected| self.is_there(expected)),
+            Maker::Former => self.works().next().is_some(),
+            Maker::Manager | Maker::NotYet | Maker::Nobody(_) => false,
+        }
+    }
+
+    fn is_there(&self, expected: &Expected) -> bool {
+        self.works().any(|work| work.name_any() == expected.name && digest(&work.spec) == expected.digest)
+    }
+
+    /// The conditions, with the one that says whether the add-on is well. As long as nothing was reported, it says what it said.
+    fn with_health(&self, conditions: Vec<Condition>, now: Timestamp) -> Vec<Condition> {
+        let (holds, reason, message) = match self.health() {
+            None if condition::holds(&conditions, AVAILABLE).is_some() => return conditions,
+            None => (Holds::Unknown, NO_RESULT, "nothing was reported of it yet".to_owned()),
+            Some(Ok(())) => {
+                (Holds::Yes, "ProbeAvailable", format!("{} add-on is available.", self.on_cluster.name_any()))
+            }
+            Some(Err((reason, message))) => (Holds::No, reason, message),
+        };
+        let says = Says { type_: AVAILABLE, holds, reason, message: &message, generation: None };
+        condition::with(conditions, says, now)
+    }
+
+    /// Whether the add-on is well, or why not; nothing if too little was reported.
+    fn health(&self) -> Option<Result<(), (&'static str, String)>> {
+        let works: Vec<_> = self.works().collect();
+        if works.is_empty() {
+            return None;
+        }
+        for work in &works {
+            let said = find(work, WORK_AVAILABLE)?;
+            if said.status != "True" {
+                return Some(Err(("WorkNotApplied", excerpt(&said.message))));
+            }
+        }
+        let vitals: Vec<_> = works.iter().flat_map(|work| vitals_of(work)).collect();
+        if let Maker::Template(expected) = self.maker {
+            let is_heard_of = |workload| vitals.iter().any(|vitals| vitals.is_of(workload));
+            let mut workloads = expected.iter().flat_map(|expected| &expected.workloads);
+            if !workloads.all(is_heard_of) {
+                return None;
+            }
+        }
+        let ailments: Vec<_> = vitals.iter().filter_map(|vitals| Some((vitals, vitals.ailment()?))).collect();
+        let is_silent = |(_, ailment): &&(&Vitals, Ailment)| *ailment == Ailment::Silent;
+        match ailments.iter().find(|ailment| !is_silent(ailment)) {
+            Some((vitals, ailment)) => Some(Err(("ProbeUnavailable", format!("{vitals} {ailment}")))),
+            None => ailments.is_empty().then_some(Ok(())),
+        }
+    }
+}
+
+/// Whether a condition of a work holds that its agent has reported on its present form.
+fn current(work: &ManifestWork, type_: &str) -> Option<Holds> {
+    let said = find(work, type_).filter(|said| said.observed_generation == work.metadata.generation)?;
+    condition::holds(std::slice::from_ref(said), type_)
+}
+
+fn find<'a>(work: &'a ManifestWork, type_: &str) -> Option<&'a Condition> {
+    work.status.as_ref()?.conditions.iter().find(|condition| condition.type_ == type_)
+}
+
+/// The conditions of an add-on whose cluster may not have been heard of for a while: then nobody knows whether the add-on is well.
+#[must_use]
+pub fn reachable(conditions: Vec<Condition>, cluster: &ManagedCluster, now: Timestamp) -> Vec<Condition> {
+    let said = silence(cluster).filter(|_| condition::holds(&conditions, AVAILABLE).is_some());
+    let Some(said) = said else { return conditions };
+    let (reason, message) = (UNREACHABLE, said.message.as_str());
+    condition::with(
+        conditions,
+        Says { type_: AVAILABLE, holds: Holds::Unknown, reason, message, generation: None },
+        now,
+    )
+}
+
+/// Whether a cluster is as reachable in one state as in another, so that its add-ons have nothing else to say.
+#[must_use]
+pub fn is_as_reachable(one: &ManagedCluster, other: &ManagedCluster) -> bool {
+    let said = |cluster| availability(cluster).map(|said| (&said.status, &said.message));
+    said(one) == said(other)
+}
+
+/// What is said of a cluster that has not been heard of for a while.
+fn silence(cluster: &ManagedCluster) -> Option<&Condition> {
+    availability(cluster).filter(|said| said.status == "Unknown")
+}
+
+/// What is said of whether a cluster is available.
+fn availability(cluster: &ManagedCluster) -> Option<&Condition> {
+    cluster.status.as_ref()?.conditions.iter().find(|condition| condition.type_ == CLUSTER_AVAILABLE)
+}
+
+#[cfg(test)]
+mod tests;
