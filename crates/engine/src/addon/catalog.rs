@@ -17,6 +17,11 @@ pub enum Found {
         /// The version that it is or asks for, if it is of a kind that has one.
         version: Option<Version>,
     },
+    /// The template of another add-on.
+    Foreign {
+        /// That add-on.
+        addon: String,
+    },
     /// Nothing.
     Missing,
     /// Not even the type.

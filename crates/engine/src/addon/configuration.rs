@@ -16,18 +16,12 @@ use kube::ResourceExt;
 use super::{
     catalog::{Catalog, Found, Template},
     dialect::Dialect,
-    set::{Overrides, Set},
+    set::{Overrides, Set, TEMPLATES, addon_type, template_types},
     versions::Versions,
 };
 
-/// The group of the kinds that come with add-ons.
-const ADDON_GROUP: &str = "addon.open-cluster-management.io";
-/// The type of templates.
-const TEMPLATES: &str = "addontemplates";
 /// The type of configurations that ask for a version.
 const HUB_CONFIGS: &str = "addonhubconfigs";
-/// The type of settings that templates are rendered with.
-const DEPLOYMENT_CONFIGS: &str = "addondeploymentconfigs";
 
 /// Why what is configured can not be had.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -35,6 +29,14 @@ pub enum Problem {
     /// There is no such object.
     #[error("the config {0} does not exist: create it, or refer to another")]
     Missing(ConfigName),
+    /// It is not this add-on's.
+    #[error("the template {template} belongs to the add-on {addon}: refer to another, or correct its addonName")]
+    ForeignTemplate {
+        /// The template.
+        template: String,
+        /// The add-on that it names.
+        addon: String,
+    },
     /// There is no such type.
     #[error("there is no resource {type_}, which the config {0} is of: install its CustomResourceDefinition, or refer to another", type_ = .0.group_resource)]
     NoSuchType(ConfigName),
@@ -190,6 +192,8 @@ pub struct Configuration<'a, C> {
     pub dialect: Dialect,
     /// Whether it is made from templates, so that it is known which types can be configured on single clusters; or why nobody can tell.
     pub is_templated: Result<bool, Problem>,
+    /// The epoch of the renderer.
+    pub epoch: i64,
 }
 
 /// A configuration, and where it is asked for.
@@ -204,7 +208,8 @@ impl<C: Catalog> Configuration<'_, C> {
         let (asked, version) = self.asked(placement)?;
         let configs = self.look_up_all(&asked, |config| self.hash_by_manager(config))?;
         let version_from = version.as_ref().map(|(_, source)| *source);
-        Ok(Configured { set: Set::new(configs, version.map(|(version, _)| version)), version_from })
+        let set = Set::new(configs, version.map(|(version, _)| version)).of_epoch(self.epoch);
+        Ok(Configured { set, version_from })
     }
 
     /// What the clusters of an entry are configured to where the hub may not read some of it: the add-on's manager finds out the hash of
@@ -213,7 +218,7 @@ impl<C: Catalog> Configuration<'_, C> {
     pub fn listed(&self, placement: Option<&PlacementStrategy>) -> Option<Set> {
         let (asked, version) = self.asked(placement).ok()?;
         let configs = self.list(&asked, |config| self.hash_by_manager(config));
-        Some(Set::new(configs, version.map(|(version, _)| version)))
+        Some(Set::new(configs, version.map(|(version, _)| version)).of_epoch(self.epoch))
     }
 
     /// What is asked for of the clusters of an entry.
@@ -375,11 +380,7 @@ impl<C: Catalog> Configuration<'_, C> {
         if declared.any(|declared| declared == type_) {
             return Ok(true);
         }
-        if [TEMPLATES, DEPLOYMENT_CONFIGS].map(addon_type).contains(type_) {
-            self.is_templated.clone()
-        } else {
-            Ok(false)
-        }
+        if template_types().contains(type_) { self.is_templated.clone() } else { Ok(false) }
     }
 
     fn settle_own(&self, on_cluster: &ManagedClusterAddOn, asked: Asked) -> Result<Settled, Problem> {
@@ -464,12 +465,10 @@ pub fn defaults(addon: &ClusterManagementAddOn) -> Vec<AddOnConfig> {
 /// because the template of that version was deleted.
 #[must_use]
 pub fn lost_template(former: &Set, set: &Set, catalog: &impl Catalog) -> Option<Problem> {
-    let type_ = addon_type(TEMPLATES);
-    let template = |set: &Set| set.configs().iter().find(|config| config.group_resource == type_).cloned();
-    if template(set).is_some() {
+    if set.template().is_some() {
         return None;
     }
-    let SetConfig { group_resource, config } = template(former)?;
+    let SetConfig { group_resource, config } = former.template()?.clone();
     let config = AddOnConfig { group_resource, referent: config.referent };
     let found = catalog.config(&config);
     (!matches!(found, Found::Content { .. })).then(|| problem(&config, &found))
@@ -496,10 +495,6 @@ fn ask(asked: &mut Asked, level: Level, config: &AddOnConfig) {
 fn is_same(one: &ConfigReferent, other: &ConfigReferent) -> bool {
     let namespace = |referent: &ConfigReferent| referent.namespace.clone().unwrap_or_default();
     one.name == other.name && namespace(one) == namespace(other)
-}
-
-fn addon_type(resource: &str) -> ConfigGroupResource {
-    ConfigGroupResource { group: ADDON_GROUP.to_owned(), resource: resource.to_owned() }
 }
 
 /// Whether a user has asked for something on a cluster's add-on.
@@ -529,6 +524,7 @@ fn problem(config: &AddOnConfig, found: &Found) -> Problem {
     let AddOnConfig { group_resource, referent } = config.clone();
     let name = ConfigName { group_resource, referent };
     match found {
+        Found::Foreign { addon } => Problem::ForeignTemplate { template: name.referent.name, addon: addon.clone() },
         Found::NoSuchType => Problem::NoSuchType(name),
         Found::Forbidden => Problem::Forbidden(name),
         Found::NotYet => Problem::NotYet(name),
@@ -542,6 +538,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::addon::set::{ADDON_GROUP, DEPLOYMENT_CONFIGS, EPOCH};
 
     /// Configurations, by resource and name.
     #[derive(Default)]
@@ -597,7 +594,7 @@ mod tests {
         let placement = addon.spec.install_strategy.as_ref().and_then(|strategy| strategy.placements.first());
         let (is_templated, dialect) = (Ok(!templates.is_empty()), Dialect::Drover);
         let (templates, versions) = (&templates, &versions);
-        Configuration { addon, catalog: shelf, templates, versions, dialect, is_templated }.of(placement)
+        Configuration { addon, catalog: shelf, templates, versions, dialect, is_templated, epoch: EPOCH }.of(placement)
     }
 
     fn own(addon: &ClusterManagementAddOn, shelf: &Shelf, on_cluster: Value) -> Own {
@@ -609,7 +606,7 @@ mod tests {
         let versions = Versions::of(addon, &templates);
         let (is_templated, dialect) = (Ok(!templates.is_empty()), Dialect::Drover);
         let (templates, versions) = (&templates, &versions);
-        Configuration { addon, catalog: shelf, templates, versions, dialect, is_templated }.own(&mca)
+        Configuration { addon, catalog: shelf, templates, versions, dialect, is_templated, epoch: EPOCH }.own(&mca)
     }
 
     /// A set in a few words: resource/name=hash, and the version.
@@ -719,6 +716,7 @@ mod tests {
                 versions: &versions,
                 dialect: Dialect::Drover,
                 is_templated: Ok(false),
+                epoch: EPOCH,
             };
             let set = configuration.listed(placement).expect("it can be listed");
             words(&Configured { set, version_from: None })
@@ -810,6 +808,7 @@ mod tests {
             versions: &versions,
             dialect: Dialect::Ocm,
             is_templated: Ok(false),
+            epoch: EPOCH,
         };
         let placement = addon.spec.install_strategy.as_ref().and_then(|strategy| strategy.placements.first());
         let configured = configuration.of(placement).expect("it can be had");
@@ -908,7 +907,7 @@ mod tests {
             mca.status.get_or_insert_default().supported_configs = supported;
             let versions = Versions::default();
             let (addon, catalog, versions, dialect) = (&addon, &shelf, &versions, Dialect::Drover);
-            let of = Configuration { addon, catalog, templates: &[], versions, dialect, is_templated };
+            let of = Configuration { addon, catalog, templates: &[], versions, dialect, is_templated, epoch: EPOCH };
             let own = of.own(&mca);
             (own.unsupported.len(), own.overrides.map(|overrides| overrides.configs.len()))
         };

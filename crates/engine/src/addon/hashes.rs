@@ -9,6 +9,7 @@ use drover_api::{
     work::ManifestWork,
 };
 use kube::ResourceExt;
+use serde_json::Value;
 
 use super::set::Set;
 
@@ -37,6 +38,23 @@ impl fmt::Display for Difference {
             Self::Besides(config) => write!(f, "was made from {config}, which does not count any more"),
         }
     }
+}
+
+/// The hashes that a work made from the set carries, under OCM's name and the specification's. One that was made from no configuration carries
+/// none.
+#[must_use]
+pub fn annotations(set: &Set) -> BTreeMap<String, String> {
+    if set.configs().is_empty() {
+        return BTreeMap::new();
+    }
+    let written = |key: fn(&SetConfig) -> String| {
+        let hashes = set.configs().iter().map(|config| (key(config), config.config.spec_hash.to_string().into()));
+        Value::Object(hashes.collect::<BTreeMap<_, Value>>().into_iter().collect()).to_string()
+    };
+    BTreeMap::from([
+        (CONFIG_SPEC_HASH_ANNOTATION.to_owned(), written(key)),
+        (FLAT_CONFIG_SPEC_HASH_ANNOTATION.to_owned(), written(flat_key)),
+    ])
 }
 
 /// In what the work differs from the set; nothing if it was made from exactly these configurations.
@@ -86,11 +104,15 @@ fn key(config: &SetConfig) -> String {
     format!("{}/{namespace}/{}", config.group_resource, referent.name)
 }
 
+/// The key of a configuration, as the specification writes it.
+fn flat_key(config: &SetConfig) -> String {
+    key(config).replace("//", "/")
+}
+
 /// Whether the key is that of the configuration. One without a namespace is written with two slashes by OCM and with one
 /// by the specification.
 fn is_key_of(written: &str, config: &SetConfig) -> bool {
-    let ocm = key(config);
-    written == ocm || written == ocm.replace("//", "/")
+    written == key(config) || written == flat_key(config)
 }
 
 #[cfg(test)]
@@ -137,6 +159,31 @@ mod tests {
         for (set, annotation, value) in rows {
             assert_eq!(difference(set, &work(annotation, &value)), None, "{value}");
         }
+    }
+
+    #[test]
+    fn what_is_written_is_read_as_the_same() {
+        let namespaced = in_namespace(config("settings", "one", SHA));
+        let core = in_namespace(of_core_group(config("configmaps", "one", "h1")));
+        let two = Set::new([config("hubs", "b", "h2"), config("hubs", "a", "h1")], None);
+        let rows = [
+            (&namespaced, format!(r#"{{"settings.example.com/ns/one":"{SHA}"}}"#), None),
+            (&core, r#"{"configmaps/ns/one":"h1"}"#.to_owned(), None),
+            (
+                &two,
+                r#"{"hubs.example.com//a":"h1","hubs.example.com//b":"h2"}"#.to_owned(),
+                Some(r#"{"hubs.example.com/a":"h1","hubs.example.com/b":"h2"}"#),
+            ),
+        ];
+        for (set, ocm, flat) in rows {
+            let written = annotations(set);
+            assert_eq!(written[CONFIG_SPEC_HASH_ANNOTATION], ocm);
+            assert_eq!(written[FLAT_CONFIG_SPEC_HASH_ANNOTATION], flat.unwrap_or(&ocm));
+            for (annotation, value) in &written {
+                assert_eq!(difference(set, &work(annotation, value)), None);
+            }
+        }
+        assert_eq!(annotations(&Set::new([], None)), BTreeMap::new());
     }
 
     #[test]

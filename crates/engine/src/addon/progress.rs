@@ -20,7 +20,9 @@ use super::{
     set::Set,
 };
 use crate::{
+    cluster::availability::UNREACHABLE,
     condition::{self, Holds},
+    template::{Expected, Lag, digest, vitals_of, work_prefix},
     words::excerpt,
 };
 
@@ -37,6 +39,23 @@ pub struct Evidence<'a> {
     pub supported_versions: &'a [Version],
     /// Whether the add-on has to be well.
     pub health: Health,
+    /// Who makes the works.
+    pub maker: Maker<'a>,
+}
+
+/// Who makes the works of an add-on.
+#[derive(Clone, Copy, Debug)]
+pub enum Maker<'a> {
+    /// A manager of its own, which says so on the add-on.
+    Manager,
+    /// The hub, from a template: they are to be these, and no others.
+    Template(&'a [Expected]),
+    /// The hub, from a template; but as they are nobody would make them now, so that they stay.
+    Former,
+    /// The hub, from a template, as soon as it gets to it.
+    NotYet,
+    /// Nobody: the template can not be rendered, because of this.
+    Nobody(&'a str),
 }
 
 /// Whether an add-on has to be well before it counts as done.
@@ -90,6 +109,10 @@ pub enum Obstacle {
     Awaited(Manifests),
     /// There is no work.
     NoWorks,
+    /// The works can not be made.
+    NotMade(String),
+    /// The cluster does not answer.
+    Unreachable,
     /// A work is not as it has to be.
     Work {
         /// The name of the work.
@@ -119,7 +142,7 @@ impl Obstacle {
         match self {
             Self::NotWell { .. } => true,
             Self::Work { defect, .. } => matches!(defect, Defect::Not { report: Report::Available, .. }),
-            Self::Awaited(_) | Self::NoWorks | Self::NotApplied { .. } => false,
+            Self::Awaited(_) | Self::NoWorks | Self::NotMade(_) | Self::Unreachable | Self::NotApplied { .. } => false,
         }
     }
 }
@@ -153,6 +176,19 @@ pub enum Defect {
         label: Option<String>,
         /// The version that it has to be.
         wanted: Version,
+    },
+    /// It is not there, or on its way out.
+    NotThere,
+    /// Somebody has changed what it applies.
+    Altered,
+    /// It is of another set, and has to go.
+    Surplus,
+    /// What it deploys does not run the set yet.
+    Lags {
+        /// What it deploys.
+        workload: String,
+        /// In which way; nothing if it was not heard of.
+        lag: Option<Lag>,
     },
     /// Its agent has not reported yet.
     NotReported(Report),
@@ -189,6 +225,9 @@ impl Report {
 /// success nor as failure.
 #[must_use]
 pub fn prove(evidence: &Evidence<'_>) -> Finding {
+    if let Maker::Nobody(why) = evidence.maker {
+        return Finding::Failing(Obstacle::NotMade(why.to_owned()));
+    }
     if let Some(refused) = evidence.refused() {
         return Finding::Failing(refused);
     }
@@ -210,10 +249,16 @@ impl<'a> Evidence<'a> {
         Finding::Moving(obstacle)
     }
 
-    /// The works that make the add-on run. Those that clean up before it goes say nothing about that.
+    /// The works that make the add-on run. Those that clean up before it goes say nothing about that, nor do those that somebody has
+    /// added to what a template makes.
     fn works(&self) -> impl Iterator<Item = &'a ManifestWork> {
-        let hook = format!("addon-{}-pre-delete", self.addon.name_any());
-        self.works.iter().copied().filter(move |work| !work.name_any().starts_with(&hook))
+        let name = self.addon.name_any();
+        let (hook, rendered) = (format!("addon-{name}-pre-delete"), work_prefix(&name));
+        let is_managed = matches!(self.maker, Maker::Manager);
+        self.works.iter().copied().filter(move |work| {
+            let name = work.name_any();
+            if is_managed { !name.starts_with(&hook) } else { name.starts_with(&rendered) }
+        })
     }
 
     /// A work that was made from the set, and could not be applied.
@@ -222,12 +267,71 @@ impl<'a> Evidence<'a> {
         made.find_map(|work| Some(of(work, refusal(work)?)))
     }
 
-    /// What is still to be done, in the order in which OCM looks at it.
+    /// What is still to be done.
     fn unfinished(&self) -> Option<Obstacle> {
+        match self.maker {
+            Maker::Manager => self.unmanaged(),
+            Maker::Template(expected) => {
+                self.unlike(expected).or_else(|| self.unready()).or_else(|| self.lags(expected))
+            }
+            Maker::Former => self.none().or_else(|| self.made_otherwise()).or_else(|| self.unready()),
+            Maker::NotYet | Maker::Nobody(_) => Some(Obstacle::NoWorks),
+        }
+    }
+
+    /// In what the works differ from those that are to be there.
+    fn unlike(&self, expected: &[Expected]) -> Option<Obstacle> {
+        let unlike = expected.iter().find_map(|expected| {
+            let name = expected.name.clone();
+            let work = self.works().find(|work| work.name_any() == name);
+            let defect = match work.filter(|work| work.metadata.deletion_timestamp.is_none()) {
+                None => Some(Defect::NotThere),
+                Some(work) => {
+                    let is_altered = digest(&work.spec) != expected.digest;
+                    self.other(work).or_else(|| is_altered.then_some(Defect::Altered))
+                }
+            };
+            defect.map(|defect| Obstacle::Work { name, defect })
+        });
+        let is_surplus = |work: &&ManifestWork| !expected.iter().any(|expected| expected.name == work.name_any());
+        unlike.or_else(|| self.works().find(is_surplus).map(|work| of(work, Defect::Surplus)))
+    }
+
+    /// What the works deploy and does not run the set yet. Who has run it has shown that already, and is well or not from then on.
+    fn lags(&self, expected: &[Expected]) -> Option<Obstacle> {
+        let set = self.set.fingerprint();
+        let is_asked = self.health == Health::Counts && !self.has_run();
+        expected.iter().filter(|_| is_asked).find_map(|expected| {
+            let work = self.works().find(|work| work.name_any() == expected.name)?;
+            let vitals: Vec<_> = vitals_of(work).collect();
+            expected.workloads.iter().filter(|workload| workload.is_stamped).find_map(|workload| {
+                let lag = match vitals.iter().find(|vitals| vitals.is_of(workload)) {
+                    None => None,
+                    Some(vitals) => Some(vitals.lag(&set)?),
+                };
+                Some(of(work, Defect::Lags { workload: workload.to_string(), lag }))
+            })
+        })
+    }
+
+    fn none(&self) -> Option<Obstacle> {
+        self.works().next().is_none().then_some(Obstacle::NoWorks)
+    }
+
+    fn made_otherwise(&self) -> Option<Obstacle> {
+        self.works().find_map(|work| Some(of(work, self.other(work)?)))
+    }
+
+    fn unready(&self) -> Option<Obstacle> {
+        self.works().find_map(|work| Some(of(work, unready(work)?)))
+    }
+
+    /// What is still to be done where a manager makes the works, in the order in which OCM looks at it.
+    fn unmanaged(&self) -> Option<Obstacle> {
         self.awaited()
-            .or_else(|| self.works().next().is_none().then_some(Obstacle::NoWorks))
-            .or_else(|| self.works().find_map(|work| Some(of(work, self.other(work)?))))
-            .or_else(|| self.works().find_map(|work| Some(of(work, unready(work)?))))
+            .or_else(|| self.none())
+            .or_else(|| self.made_otherwise())
+            .or_else(|| self.unready())
             .or_else(|| self.not_applied())
     }
 
@@ -261,8 +365,12 @@ impl<'a> Evidence<'a> {
     fn not_well(&self) -> Option<Obstacle> {
         let said = find(self.conditions(), AVAILABLE).filter(|_| self.health == Health::Counts)?;
         let available = condition::holds(self.conditions(), AVAILABLE)?;
-        let message = excerpt(&said.message);
-        (available != Holds::Yes).then_some(Obstacle::NotWell { available, message })
+        match available {
+            Holds::Yes => None,
+            // Who is not heard of is not unhealthy for that, nor is who has just been heard of again and has said nothing yet.
+            Holds::Unknown if said.reason == UNREACHABLE => Some(Obstacle::Unreachable),
+            available => Some(Obstacle::NotWell { available, message: excerpt(&said.message) }),
+        }
     }
 
     /// Whether the set was proven, and nothing but the add-on's health has been in doubt since.
@@ -322,6 +430,8 @@ impl fmt::Display for Obstacle {
                 write!(f, "its manager has not set the condition {} yet", manifests.condition())
             }
             Self::NoWorks => f.write_str("it has no work yet"),
+            Self::NotMade(why) => f.write_str(why),
+            Self::Unreachable => f.write_str("its cluster does not answer"),
             Self::Work { name, defect } => write!(f, "work {name} {defect}"),
             Self::NotApplied { manifests, message } => {
                 write!(f, "its manager says that {} is not true", manifests.condition())?;
@@ -347,6 +457,11 @@ impl fmt::Display for Defect {
             Self::OtherVersion { label: None, wanted } => {
                 write!(f, "does not say that it is for version {wanted}, by the label {ADDON_VERSION_LABEL}")
             }
+            Self::NotThere => f.write_str("is not there"),
+            Self::Altered => f.write_str("was changed by somebody else"),
+            Self::Surplus => f.write_str("has to go first"),
+            Self::Lags { workload, lag: Some(lag) } => write!(f, "deploys {workload}, which {lag}"),
+            Self::Lags { workload, lag: None } => write!(f, "deploys {workload}, of which nothing was reported yet"),
             Self::NotReported(report) => write!(f, "is not known to be {report} yet"),
             Self::Outdated(report) => write!(f, "was changed, and is not known to be {report} since"),
             Self::Not { report, message } => {
@@ -371,319 +486,4 @@ fn quote(f: &mut fmt::Formatter<'_>, message: &str) -> fmt::Result {
 }
 
 #[cfg(test)]
-mod tests {
-    use drover_api::{
-        addon::ManagedClusterAddOnSpec,
-        names::CONFIG_SPEC_HASH_ANNOTATION,
-        work::{ManifestWorkSpec, ManifestWorkStatus},
-    };
-    use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
-
-    use super::*;
-    use crate::addon::fixtures;
-
-    const GENERATION: i64 = 3;
-
-    fn set(hash: &str, version: Option<&str>) -> Set {
-        Set::new([fixtures::config("hubs", "one", hash)], version.map(fixtures::version))
-    }
-
-    fn says(type_: &str, status: &str, generation: Option<i64>) -> Condition {
-        Condition {
-            type_: type_.to_owned(),
-            status: status.to_owned(),
-            reason: "Test".to_owned(),
-            message: "as was said".to_owned(),
-            observed_generation: generation,
-            last_transition_time: Time(Timestamp::UNIX_EPOCH),
-        }
-    }
-
-    /// A world in which an add-on has proven its set; tests spoil one thing of it at a time.
-    struct World {
-        addon: ManagedClusterAddOn,
-        works: Vec<ManifestWork>,
-        set: Set,
-        supported: Vec<Version>,
-        health: Health,
-    }
-
-    impl World {
-        fn well() -> Self {
-            let mut addon = ManagedClusterAddOn::new("hello", ManagedClusterAddOnSpec::default());
-            addon.status.get_or_insert_default().conditions =
-                vec![says(MANIFEST_APPLIED, "True", None), says(AVAILABLE, "True", None)];
-            let works = ["addon-hello-deploy-0", "addon-hello-deploy-1"].map(|name| work(name, "h1")).into();
-            Self { addon, works, set: set("h1", None), supported: Vec::new(), health: Health::Counts }
-        }
-
-        fn finding(&self) -> Finding {
-            let works: Vec<_> = self.works.iter().collect();
-            prove(&Evidence {
-                addon: &self.addon,
-                works: &works,
-                set: &self.set,
-                supported_versions: &self.supported,
-                health: self.health,
-            })
-        }
-
-        fn conditions(&mut self) -> &mut Vec<Condition> {
-            &mut self.addon.status.get_or_insert_default().conditions
-        }
-
-        /// Replaces a condition of the add-on, or takes it away.
-        fn say(&mut self, type_: &str, status: Option<&str>) {
-            self.conditions().retain(|condition| condition.type_ != type_);
-            let said = status.map(|status| says(type_, status, None));
-            self.conditions().extend(said);
-        }
-
-        /// Replaces a condition of the second work, or takes it away.
-        fn report(&mut self, type_: &str, status: Option<(&str, i64)>) {
-            let conditions = &mut self.works[1].status.get_or_insert_default().conditions;
-            conditions.retain(|condition| condition.type_ != type_);
-            conditions.extend(status.map(|(status, generation)| says(type_, status, Some(generation))));
-        }
-
-        fn stamp(&mut self, hashes: &str) {
-            self.works[1].annotations_mut().insert(CONFIG_SPEC_HASH_ANNOTATION.to_owned(), hashes.to_owned());
-        }
-
-        fn label(&mut self, version: &str) {
-            for work in &mut self.works {
-                work.labels_mut().insert(ADDON_VERSION_LABEL.to_owned(), version.to_owned());
-            }
-        }
-
-        fn remember(&mut self, set: &Set, verdict: Verdict) {
-            let proof = Proof { set: set.fingerprint(), verdict, since: Timestamp::UNIX_EPOCH };
-            *self.conditions() = proof.write(self.conditions().clone());
-        }
-    }
-
-    fn work(name: &str, hash: &str) -> ManifestWork {
-        let mut work = ManifestWork::new(name, ManifestWorkSpec::default());
-        work.metadata.generation = Some(GENERATION);
-        let hashes = format!(r#"{{"hubs.example.com//one":"{hash}"}}"#);
-        work.annotations_mut().insert(CONFIG_SPEC_HASH_ANNOTATION.to_owned(), hashes);
-        let conditions = [WORK_APPLIED, WORK_AVAILABLE].map(|type_| says(type_, "True", Some(GENERATION))).into();
-        work.status = Some(ManifestWorkStatus { conditions, ..ManifestWorkStatus::default() });
-        work
-    }
-
-    fn spoilt(spoil: impl FnOnce(&mut World)) -> Finding {
-        let mut world = World::well();
-        spoil(&mut world);
-        world.finding()
-    }
-
-    fn second(defect: Defect) -> Obstacle {
-        Obstacle::Work { name: "addon-hello-deploy-1".to_owned(), defect }
-    }
-
-    #[test]
-    fn works_made_from_the_set_that_are_applied_and_there_prove_it() {
-        assert_eq!(World::well().finding(), Finding::Proven);
-    }
-
-    #[test]
-    fn everything_that_is_in_the_way_is_named() {
-        type Spoil = fn(&mut World);
-        let message = || "as was said".to_owned();
-        let rows: [(Spoil, Obstacle, &str); 15] = [
-            (
-                |world| world.say(MANIFEST_APPLIED, None),
-                Obstacle::Awaited(Manifests::Own),
-                "its manager has not set the condition ManifestApplied yet",
-            ),
-            (
-                |world| {
-                    world.addon.annotations_mut().insert(HOSTING_CLUSTER_ANNOTATION.to_owned(), "host".to_owned());
-                },
-                Obstacle::Awaited(Manifests::Hosting),
-                "its manager has not set the condition HostingManifestApplied yet",
-            ),
-            (|world| world.works.clear(), Obstacle::NoWorks, "it has no work yet"),
-            (|world| world.works = vec![work("addon-hello-pre-delete", "h1")], Obstacle::NoWorks, "it has no work yet"),
-            (
-                |world| world.stamp(r#"{"hubs.example.com//one":"h2"}"#),
-                second(Defect::OtherConfigs(Difference::OtherState("hubs.example.com//one".to_owned()))),
-                "work addon-hello-deploy-1 was made from another state of hubs.example.com//one",
-            ),
-            (
-                |world| {
-                    world.set = set("h1", Some("v2"));
-                    world.label("v1");
-                    world.works[0].labels_mut().insert(ADDON_VERSION_LABEL.to_owned(), "v2".to_owned());
-                },
-                second(Defect::OtherVersion { label: Some("v1".to_owned()), wanted: "v2".parse().expect("a version") }),
-                "work addon-hello-deploy-1 is for version v1, not v2",
-            ),
-            (
-                |world| world.report(WORK_APPLIED, None),
-                second(Defect::NotReported(Report::Applied)),
-                "work addon-hello-deploy-1 is not known to be applied yet",
-            ),
-            (
-                |world| world.report(WORK_AVAILABLE, None),
-                second(Defect::NotReported(Report::Available)),
-                "work addon-hello-deploy-1 is not known to be available yet",
-            ),
-            (
-                |world| world.report(WORK_APPLIED, Some(("False", GENERATION - 1))),
-                second(Defect::Outdated(Report::Applied)),
-                "work addon-hello-deploy-1 was changed, and is not known to be applied since",
-            ),
-            (
-                |world| world.report(WORK_AVAILABLE, Some(("True", GENERATION - 1))),
-                second(Defect::Outdated(Report::Available)),
-                "work addon-hello-deploy-1 was changed, and is not known to be available since",
-            ),
-            (
-                |world| world.report(WORK_APPLIED, Some(("Unknown", GENERATION))),
-                second(Defect::Not { report: Report::Applied, message: message() }),
-                "work addon-hello-deploy-1 is not applied: as was said",
-            ),
-            (
-                |world| world.report(WORK_AVAILABLE, Some(("False", GENERATION))),
-                second(Defect::Not { report: Report::Available, message: message() }),
-                "work addon-hello-deploy-1 is not available: as was said",
-            ),
-            (
-                |world| world.say(MANIFEST_APPLIED, Some("False")),
-                Obstacle::NotApplied { manifests: Manifests::Own, message: message() },
-                "its manager says that ManifestApplied is not true: as was said",
-            ),
-            (
-                |world| world.say(AVAILABLE, Some("False")),
-                Obstacle::NotWell { available: Holds::No, message: message() },
-                "it is not available: as was said",
-            ),
-            (
-                |world| world.say(AVAILABLE, Some("Unknown")),
-                Obstacle::NotWell { available: Holds::Unknown, message: message() },
-                "nobody knows whether it is available: as was said",
-            ),
-        ];
-        for (spoil, obstacle, sentence) in rows {
-            assert_eq!(obstacle.to_string(), sentence);
-            assert_eq!(spoilt(spoil), Finding::Moving(obstacle));
-        }
-    }
-
-    #[test]
-    fn what_can_not_be_read_is_in_the_way_too() {
-        let finding = spoilt(|world| world.stamp("not JSON"));
-        let Finding::Moving(Obstacle::Work { defect: Defect::OtherConfigs(Difference::Unreadable(_)), .. }) = finding
-        else {
-            panic!("{finding:?}")
-        };
-    }
-
-    #[test]
-    fn a_set_without_content_is_never_proven() {
-        let finding = spoilt(|world| {
-            world.set = set("", None);
-            world.works = vec![work("addon-hello-deploy-0", "")];
-        });
-        assert_eq!(finding.verdict(), Verdict::Moving);
-    }
-
-    #[test]
-    fn works_that_clean_up_do_not_count() {
-        for name in ["addon-hello-pre-delete", "addon-hello-pre-delete-hosting-one"] {
-            assert_eq!(spoilt(|world| world.works.push(work(name, "other"))), Finding::Proven, "{name}");
-        }
-    }
-
-    #[test]
-    fn a_label_counts_where_it_is_there_or_versions_are_declared() {
-        let v2 = || "v2".parse().expect("a version");
-        let rows = [
-            (None, None, false, true),
-            (Some("v2"), None, false, true),
-            (Some("v2"), Some("v2"), false, true),
-            (Some("v2"), Some("v1"), false, false),
-            (Some("v2"), None, true, false),
-            (Some("v2"), Some("v2"), true, true),
-            (None, Some("v1"), true, true),
-        ];
-        for (version, label, declares, proven) in rows {
-            let finding = spoilt(|world| {
-                world.set = set("h1", version);
-                if let Some(label) = label {
-                    world.label(label);
-                }
-                world.supported = if declares { vec![v2()] } else { Vec::new() };
-            });
-            assert_eq!(finding == Finding::Proven, proven, "{version:?} {label:?} {declares}: {finding:?}");
-        }
-    }
-
-    #[test]
-    fn a_work_of_the_set_that_is_refused_now_is_failing() {
-        let refused = Defect::Not { report: Report::Applied, message: "as was said".to_owned() };
-        let finding = spoilt(|world| world.report(WORK_APPLIED, Some(("False", GENERATION))));
-        assert_eq!(finding, Finding::Failing(second(refused)));
-    }
-
-    #[test]
-    fn a_refused_work_of_another_set_says_nothing_about_this_one() {
-        let finding = spoilt(|world| {
-            world.report(WORK_APPLIED, Some(("False", GENERATION)));
-            world.stamp(r#"{"hubs.example.com//one":"h0"}"#);
-        });
-        assert_eq!(finding.verdict(), Verdict::Moving);
-    }
-
-    #[test]
-    fn an_add_on_without_health_is_well() {
-        assert_eq!(spoilt(|world| world.say(AVAILABLE, None)), Finding::Proven);
-        let ignored = spoilt(|world| {
-            world.say(AVAILABLE, Some("False"));
-            world.health = Health::DoesNotCount;
-        });
-        assert_eq!(ignored, Finding::Proven);
-    }
-
-    #[test]
-    fn only_what_ran_the_set_turns_unhealthy() {
-        let rows = [
-            ("h1", Verdict::Proven, Verdict::Unhealthy),
-            ("h1", Verdict::Unhealthy, Verdict::Unhealthy),
-            ("h1", Verdict::Unsettled, Verdict::Unhealthy),
-            ("h1", Verdict::Moving, Verdict::Moving),
-            ("h1", Verdict::Failing, Verdict::Moving),
-            ("h0", Verdict::Proven, Verdict::Moving),
-        ];
-        for (hash, former, expected) in rows {
-            let finding = spoilt(|world| {
-                world.remember(&set(hash, None), former);
-                world.say(AVAILABLE, Some("Unknown"));
-            });
-            assert_eq!(finding.verdict(), expected, "{hash} {former:?}");
-        }
-        let lost = |available| {
-            spoilt(|world| {
-                world.remember(&set("h1", None), Verdict::Proven);
-                world.works.clear();
-                world.say(AVAILABLE, Some(available));
-            })
-        };
-        assert_eq!(lost("False").verdict(), Verdict::Unhealthy, "whatever is going on with its works");
-        assert_eq!(lost("True"), Finding::Moving(Obstacle::NoWorks));
-    }
-
-    #[test]
-    fn a_hosted_add_on_needs_both_words() {
-        let hosted = |status| {
-            spoilt(|world| {
-                world.addon.annotations_mut().insert(HOSTING_CLUSTER_ANNOTATION.to_owned(), "host".to_owned());
-                world.say(HOSTING_MANIFEST_APPLIED, Some(status));
-            })
-        };
-        assert_eq!(hosted("True"), Finding::Proven);
-        assert_eq!(hosted("False").verdict(), Verdict::Moving);
-    }
-}
+mod tests;

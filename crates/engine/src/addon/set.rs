@@ -14,6 +14,27 @@ use sha2::{Digest, Sha256};
 /// rolls out like a configuration.
 pub const EPOCH: i64 = 1;
 
+/// The epoch of what is not rendered here: it never changes.
+const UNRENDERED: i64 = 1;
+
+/// The group of the kinds that come with add-ons.
+pub(super) const ADDON_GROUP: &str = "addon.open-cluster-management.io";
+/// The type of templates.
+pub(super) const TEMPLATES: &str = "addontemplates";
+/// The type of settings that templates are rendered with.
+pub(super) const DEPLOYMENT_CONFIGS: &str = "addondeploymentconfigs";
+
+/// A type of configurations that comes with add-ons.
+pub(super) fn addon_type(resource: &str) -> ConfigGroupResource {
+    ConfigGroupResource { group: ADDON_GROUP.to_owned(), resource: resource.to_owned() }
+}
+
+/// The types that add-ons made from templates are configured by.
+#[must_use]
+pub fn template_types() -> [ConfigGroupResource; 2] {
+    [TEMPLATES, DEPLOYMENT_CONFIGS].map(addon_type)
+}
+
 /// Everything that a cluster is given. What moves is always the whole of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Set {
@@ -32,7 +53,36 @@ impl Set {
     pub fn new(configs: impl IntoIterator<Item = SetConfig>, version: Option<Version>) -> Self {
         let mut configs: Vec<_> = configs.into_iter().collect();
         configs.sort_by(|one, other| one.group_resource.cmp(&other.group_resource));
-        Self { configs, version, epoch: EPOCH }
+        Self { configs, version, epoch: UNRENDERED }.of_epoch(EPOCH)
+    }
+
+    /// The same set, as a Drover of that epoch renders it. What is not made from a template is not rendered here, and the same in all epochs.
+    #[must_use]
+    pub fn of_epoch(self, epoch: i64) -> Self {
+        if self.template().is_some() { Self { epoch, ..self } } else { self }
+    }
+
+    /// The template that the set is made from, if it is.
+    #[must_use]
+    pub fn template(&self) -> Option<&SetConfig> {
+        self.first_of(TEMPLATES)
+    }
+
+    /// The settings that the template is rendered with. Of several the first counts.
+    #[must_use]
+    pub fn settings(&self) -> Option<&SetConfig> {
+        self.first_of(DEPLOYMENT_CONFIGS)
+    }
+
+    fn first_of(&self, resource: &str) -> Option<&SetConfig> {
+        let type_ = addon_type(resource);
+        self.configs.iter().find(|config| config.group_resource == type_)
+    }
+
+    /// The epoch of the renderer.
+    #[must_use]
+    pub fn epoch(&self) -> i64 {
+        self.epoch
     }
 
     /// The configurations, by type.
@@ -87,7 +137,9 @@ impl Set {
             states.iter().map(of_type)
         });
         let version = overrides.version.clone().or_else(|| self.version.clone());
-        Self { epoch: self.epoch, ..Self::new(kept.cloned().chain(own), version) }
+        let with = Self::new(kept.cloned().chain(own), version);
+        // Where there was no template before, there is no epoch either that it could have been rendered in.
+        if self.template().is_some() { with.of_epoch(self.epoch) } else { with }
     }
 
     /// The set as it is kept.
@@ -188,11 +240,21 @@ mod tests {
             Set::new([config("a", "two", "h2"), config("a", "one", "h1")], Some(version("v1"))),
             Set::new([config("a", "one", "h1"), config("b", "two", "h2")], Some(version("v1"))),
             Set::new([config("a", "one", "h1")], Some(version("v1"))),
-            Set { epoch: EPOCH + 1, ..base.clone() },
+            Set { epoch: base.epoch + 1, ..base.clone() },
         ];
         for other in others {
             assert_ne!(other.fingerprint(), base.fingerprint(), "{other:?}");
         }
+    }
+
+    #[test]
+    fn an_epoch_makes_another_set_of_what_is_rendered_here_and_of_nothing_else() {
+        let managed = Set::new([config("a", "one", "h1")], None);
+        assert_eq!(managed.clone().of_epoch(EPOCH + 1), managed);
+        let template = SetConfig { group_resource: addon_type(TEMPLATES), config: state("hello", "h1") };
+        let templated = Set::new([template.clone(), config("a", "one", "h1")], None);
+        assert_eq!(templated.template(), Some(&template));
+        assert_ne!(templated.clone().of_epoch(EPOCH + 1).fingerprint(), templated.fingerprint());
     }
 
     #[test]

@@ -19,13 +19,12 @@ use k8s_openapi::{
 use kube::{Resource, ResourceExt};
 
 use crate::{
+    certificate::CLIENT_SIGNER,
     cluster::access::agents,
     condition::{self, Holds, Says},
 };
 
 const RBAC: &str = "rbac.authorization.k8s.io";
-/// Who signs the certificates of those who talk to the hub's API server.
-const API_SERVER_SIGNER: &str = "kubernetes.io/kube-apiserver-client";
 /// What the names of service accounts of add-ons end with.
 const ACCOUNT: &str = "-agent";
 /// What the names of roles for tokens, and of their bindings, end with.
@@ -43,9 +42,9 @@ pub fn uses_tokens(addon: &ManagedClusterAddOn) -> bool {
 }
 
 /// Whether a registration is for the hub's API server.
-fn is_for_hub(registration: &RegistrationConfig) -> bool {
+pub(crate) fn is_for_hub(registration: &RegistrationConfig) -> bool {
     registration.kind == Some(RegistrationKind::KubeClient)
-        || registration.signer_name.as_deref() == Some(API_SERVER_SIGNER)
+        || registration.signer_name.as_deref() == Some(CLIENT_SIGNER)
 }
 
 /// Whether there is something to be done about tokens of an add-on, or was.
@@ -195,9 +194,9 @@ mod tests {
         for (status, uses) in [
             (v1beta1("token"), true),
             (v1beta1("csr"), false),
-            (v1alpha1(API_SERVER_SIGNER, Some("token")), true),
-            (v1alpha1(API_SERVER_SIGNER, Some("csr")), false),
-            (v1alpha1(API_SERVER_SIGNER, None), false),
+            (v1alpha1(CLIENT_SIGNER, Some("token")), true),
+            (v1alpha1(CLIENT_SIGNER, Some("csr")), false),
+            (v1alpha1(CLIENT_SIGNER, None), false),
             (v1alpha1("example.com/signer", Some("token")), false),
             (json!({ "kubeClientDriver": "token" }), false),
         ] {

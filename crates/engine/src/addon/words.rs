@@ -322,8 +322,8 @@ fn rung(obstacle: &Obstacle) -> Sentence {
         Obstacle::Work { defect: Defect::OtherConfigs(_) | Defect::OtherVersion { .. }, .. } => {
             progressing("mca and work configs mismatch")
         }
-        Obstacle::Work { .. } | Obstacle::NotApplied { .. } => progressing("work is not ready"),
-        Obstacle::NotWell { .. } => progressing("addon is not available"),
+        Obstacle::Work { .. } | Obstacle::NotMade(_) | Obstacle::NotApplied { .. } => progressing("work is not ready"),
+        Obstacle::NotWell { .. } | Obstacle::Unreachable => progressing("addon is not available"),
     }
 }
 

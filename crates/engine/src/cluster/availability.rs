@@ -19,6 +19,9 @@ use kube::ResourceExt;
 use super::conditions;
 use crate::condition::{self, Holds, Says};
 
+/// The reason of a cluster's availability that nobody knows, because it is not heard of; and of that of its add-ons. It is OCM's.
+pub const UNREACHABLE: &str = "ManagedClusterLeaseUpdateStopped";
+
 /// How many times the duration of its lease a cluster may be silent.
 const GRACE: u32 = 5;
 /// How many times the duration of its lease a cluster has, after the hub could not see, to be heard of again: one renewal with room to spare.
@@ -129,7 +132,7 @@ fn silent(there: Vec<Condition>, message: &str, now: Timestamp) -> Vec<Condition
     if condition::holds(&there, CLUSTER_AVAILABLE) == Some(Holds::Unknown) {
         return there;
     }
-    let reason = "ManagedClusterLeaseUpdateStopped";
+    let reason = UNREACHABLE;
     let says = Says { type_: CLUSTER_AVAILABLE, holds: Holds::Unknown, reason, message, generation: None };
     condition::with(there, says, now)
 }

@@ -226,8 +226,10 @@ fn on_goal(member: &Member, addon: &Presence, given: &Given, goal: &Goal, limits
         Some(Proof { verdict: Verdict::Unsettled, .. }) => {
             if limits.is_settled {
                 done
-            } else {
+            } else if member.is_online {
                 Standing::Moving { until: None }
+            } else {
+                Standing::Offline
             }
         }
         proof => match on_its_way(
