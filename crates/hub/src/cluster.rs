@@ -6,6 +6,7 @@
 
 mod belongings;
 mod removal;
+mod requests;
 mod signing_request;
 mod status;
 
@@ -17,7 +18,7 @@ use drover_api::{
 use drover_engine::cluster::{
     acceptance::{self, Acceptance, Hindrance},
     access::{self, Extent, Part},
-    marks::{has_finalizer, marked},
+    marks::{Feature, has_finalizer, labelled, marked},
 };
 use drover_runtime::{
     controller::{Plan, Reconciler},
@@ -36,8 +37,9 @@ use k8s_openapi::{
 use kube::ResourceExt;
 
 pub(crate) use self::{
-    belongings::{Belongings, is_binding_for_agents, is_for_agents, leases, requests, trim_remains, trim_request},
-    signing_request::SigningRequests,
+    belongings::{Belongings, is_binding_for_addons, is_binding_for_agents, is_for_agents, leases, trim_remains},
+    requests::{requests, trim_request},
+    signing_request::{SigningRequests, decide},
 };
 use crate::fleet::Fleet;
 
@@ -65,7 +67,7 @@ fn keep(fleet: &Fleet, name: &ClusterName, cluster: &ManagedCluster, now: Timest
     let namespace = fleet.belongings.namespace(name);
     let acceptance = acceptance::judge(cluster, namespace, fleet.belongings.access(name));
     let said = status::say(fleet, name, cluster, acceptance::conditions_of(cluster, &acceptance, now), now);
-    let marks = Write::update(cluster, &marked(cluster, &acceptance, said.available, now));
+    let marks = Write::update(cluster, &with_features(fleet, marked(cluster, &acceptance, said.available, now)));
     let belongings = match &acceptance {
         Acceptance::Accepted => let_in(fleet, name, cluster, namespace, now),
         Acceptance::Hindered(Hindrance::NamespaceTerminating(_)) => finish_namespace(fleet, name).into_iter().collect(),
@@ -82,6 +84,13 @@ fn keep(fleet: &Fleet, name: &ClusterName, cluster: &ManagedCluster, now: Timest
         }
         _ => said.plan.after(belongings),
     }
+}
+
+/// The cluster with labels that say how its add-ons are.
+fn with_features(fleet: &Fleet, cluster: ManagedCluster) -> ManagedCluster {
+    let name = cluster.name_any();
+    let addons = fleet.addons.mcas.in_namespace(&name);
+    labelled(cluster, addons.filter_map(|(key, addon)| Some((&*key.name, Feature::of(addon)?))))
 }
 
 fn namespace_of(name: &ClusterName) -> Namespace {

@@ -7,7 +7,7 @@ use std::{
 
 use drover_api::{
     cluster::ManagedCluster,
-    names::{CLEANUP_PRIORITY_ANNOTATION, CLUSTER_AVAILABLE, CLUSTER_LEASE, CLUSTER_NAME_LABEL},
+    names::{CLEANUP_PRIORITY_ANNOTATION, CLUSTER_AVAILABLE, CLUSTER_LEASE},
     reference::ClusterName,
     work::ManifestWork,
 };
@@ -17,8 +17,9 @@ use drover_engine::{
         acceptance::Access,
         access::{self, Part},
         availability::{self, Heartbeat, Sight, Signs},
-        conditions, signing_request,
+        conditions,
     },
+    registration::permission,
 };
 use drover_runtime::{
     clock::after,
@@ -26,7 +27,6 @@ use drover_runtime::{
     store::{Change, ObjectKey, Store},
 };
 use k8s_openapi::{
-    ByteString,
     api::{
         certificates::v1::CertificateSigningRequest,
         coordination::v1::Lease,
@@ -36,7 +36,7 @@ use k8s_openapi::{
     jiff::Timestamp,
 };
 use kube::{
-    Resource, ResourceExt,
+    Resource,
     api::{ObjectMeta, PartialObjectMeta},
     runtime::watcher,
 };
@@ -50,6 +50,8 @@ pub(crate) struct Belongings {
     roles: Store<ClusterRole>,
     role_bindings: Store<ClusterRoleBinding>,
     bindings: Store<RoleBinding>,
+    /// The bindings for the agent of each add-on on a cluster, in whichever namespace.
+    bindings_of: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
     pub(super) leases: Store<Lease>,
     heartbeats: BTreeMap<ClusterName, Heartbeat>,
     /// When agents last said whether their cluster is available, while the hub was looking.
@@ -57,9 +59,11 @@ pub(crate) struct Belongings {
     /// Whether renewals of leases are seen, and until when they may have been missed.
     sight: EyeSight,
     pub(super) works: Store<PartialObjectMeta<ManifestWork>>,
-    pub(super) requests: Store<CertificateSigningRequest>,
+    pub(crate) requests: Store<CertificateSigningRequest>,
     /// The requests for each cluster, until they are decided on.
-    pending: BTreeMap<ClusterName, BTreeSet<ObjectKey>>,
+    pub(super) pending: BTreeMap<ClusterName, BTreeSet<ObjectKey>>,
+    /// The requests for each add-on on a cluster, until they are denied or signed.
+    pub(super) open: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
 }
 
 /// Whether changes are seen.
@@ -109,6 +113,11 @@ impl Belongings {
         self.bindings.get(key).map(|binding| &**binding)
     }
 
+    /// The bindings for the agent of an add-on on a cluster that is made from a template.
+    pub(crate) fn bindings_of_addon(&self, addon: &ObjectKey) -> impl Iterator<Item = &RoleBinding> {
+        self.bindings_of.get(addon).into_iter().flatten().filter_map(|key| self.binding_at(key))
+    }
+
     /// What a cluster's agent has.
     pub(super) fn access(&self, cluster: &ClusterName) -> Access {
         Access {
@@ -128,11 +137,6 @@ impl Belongings {
             }),
         }
     }
-
-    /// The requests for a cluster that are not decided on.
-    pub(crate) fn pending(&self, cluster: &ClusterName) -> impl Iterator<Item = &ObjectKey> {
-        self.pending.get(cluster).into_iter().flatten()
-    }
 }
 
 /// How long one watch of leases lasts.
@@ -144,14 +148,15 @@ pub(crate) fn leases() -> watcher::Config {
     watcher::Config::default().fields(&format!("metadata.name={CLUSTER_LEASE}")).timeout(LEASE_WATCH_SECONDS)
 }
 
-/// Which signing requests are clusters'.
-pub(crate) fn requests() -> watcher::Config {
-    watcher::Config::default().labels(CLUSTER_NAME_LABEL)
+/// Whether a binding is an agent's, be it of a cluster or of an add-on.
+pub(crate) fn is_binding_for_agents(binding: &RoleBinding) -> bool {
+    is_for_agents(binding) || is_binding_for_addons(binding)
 }
 
-/// Whether a binding is an agent's, for its own part or for tokens of an add-on's.
-pub(crate) fn is_binding_for_agents(binding: &RoleBinding) -> bool {
-    is_for_agents(binding) || binding.metadata.name.as_deref().and_then(token::addon_of_role).is_some()
+/// Whether a binding is for the agent of an add-on: for its tokens, or because a template says so.
+pub(crate) fn is_binding_for_addons(binding: &RoleBinding) -> bool {
+    let name = binding.metadata.name.as_deref().unwrap_or_default();
+    token::addon_of_role(name).is_some() || permission::addon_of(name).is_some()
 }
 
 /// Whether a role or binding is an agent's. By its name, and not by a label, which somebody could take off: what is not seen is
@@ -178,15 +183,6 @@ pub(crate) fn trim_remains(object: &mut PartialObjectMeta<ManifestWork>) {
         annotations,
         ..ObjectMeta::default()
     };
-}
-
-/// Keeps of a request that has its certificate only that it has.
-pub(crate) fn trim_request(request: &mut CertificateSigningRequest) {
-    request.managed_fields_mut().clear();
-    if let Some(certificate) = request.status.as_mut().and_then(|status| status.certificate.as_mut()) {
-        *certificate = ByteString::default();
-        request.spec.request = ByteString::default();
-    }
 }
 
 /// When the agent spoke of its cluster's availability, to tell one time from another.
@@ -224,6 +220,9 @@ impl Fleet {
         self.queues.clusters.mark(change.key.clone());
         for request in self.belongings.pending(&ClusterName::from(&*change.key.name)) {
             self.queues.requests.mark(request.clone());
+        }
+        for request in self.belongings.open_on(&change.key.name) {
+            self.queues.addon_requests.mark(request.clone());
         }
     }
 
@@ -296,9 +295,18 @@ impl Tracks<RoleBinding> for Fleet {
     }
 
     fn changed(&mut self, change: &Change<RoleBinding>) {
-        match token::addon_of_role(&change.key.name) {
-            Some(addon) => self.mark_tokens(&change.key.namespace, Some(addon)),
-            None => self.mark_cluster(&ClusterName::from(&*change.key.namespace)),
+        if let Some((cluster, addon)) = permission::addon_of(&change.key.name) {
+            let addon = ObjectKey::namespaced(cluster.as_str(), &addon);
+            if change.new.is_some() {
+                self.belongings.bindings_of.entry(addon.clone()).or_default().insert(change.key.clone());
+            } else {
+                remove_from(&mut self.belongings.bindings_of, &addon, &change.key);
+            }
+            self.queues.addons.mark(addon);
+        } else if let Some(addon) = token::addon_of_role(&change.key.name) {
+            self.mark_tokens(&change.key.namespace, Some(addon));
+        } else {
+            self.mark_cluster(&ClusterName::from(&*change.key.namespace));
         }
     }
 }
@@ -334,25 +342,5 @@ impl Tracks<PartialObjectMeta<ManifestWork>> for Fleet {
 
     fn changed(&mut self, change: &Change<PartialObjectMeta<ManifestWork>>) {
         self.mark_leaving(&change.key.namespace);
-    }
-}
-
-impl Tracks<CertificateSigningRequest> for Fleet {
-    fn store(&mut self) -> &mut Store<CertificateSigningRequest> {
-        &mut self.belongings.requests
-    }
-
-    fn changed(&mut self, change: &Change<CertificateSigningRequest>) {
-        if change.new.is_none() {
-            self.queues.requests.forget(&change.key);
-        }
-        if let Some(cluster) = change.old.as_ref().and_then(|request| signing_request::cluster_of(request)) {
-            remove_from(&mut self.belongings.pending, &cluster, &change.key);
-        }
-        let Some(request) = change.new.as_ref().filter(|request| !signing_request::is_decided(request)) else { return };
-        if let Some(cluster) = signing_request::cluster_of(request) {
-            self.belongings.pending.entry(cluster).or_default().insert(change.key.clone());
-            self.queues.requests.mark(change.key.clone());
-        }
     }
 }

@@ -1,6 +1,6 @@
-//! The registration controller: approves the certificates of agents, and denies what is not theirs.
+//! The registration controller: approves the certificates of agents, denies what is not theirs, and signs where Kubernetes does not.
 //!
-//! Watches signing requests that are labelled with a cluster, and clusters. Its key is a request. It writes the decision.
+//! Watches signing requests that are labelled with a cluster, and clusters. Its key is a request. It writes the decision, and the certificate.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -23,7 +23,7 @@ use k8s_openapi::{
 use kube::ResourceExt;
 use tracing::info;
 
-use crate::fleet::Fleet;
+use crate::{fleet::Fleet, signer};
 
 /// Decides on the requests of agents.
 pub(crate) struct SigningRequests {
@@ -31,11 +31,19 @@ pub(crate) struct SigningRequests {
     bootstrap_groups: BTreeSet<String>,
     /// What was told that requests wait for, so that it is told once.
     told: Mutex<BTreeMap<ObjectKey, Wait>>,
+    /// The CA by which agents get their certificates, where Kubernetes does not sign for clients of its API server.
+    client_ca: Option<ObjectKey>,
 }
 
 impl SigningRequests {
-    pub(crate) fn new(bootstrap_groups: BTreeSet<String>) -> Self {
-        Self { bootstrap_groups, told: Mutex::default() }
+    pub(crate) fn new(bootstrap_groups: BTreeSet<String>, client_ca: Option<ObjectKey>) -> Self {
+        Self { bootstrap_groups, told: Mutex::default(), client_ca }
+    }
+
+    /// Signs a request that is approved, if the hub is who signs.
+    fn sign(&self, request: &CertificateSigningRequest, now: Timestamp) -> Option<Write<Fleet>> {
+        let ca = self.client_ca.as_ref().filter(|_| signing_request::awaits_own_certificate(request))?;
+        Some(signer::signing(request, ca.clone(), now))
     }
 
     /// Takes note of what a request waits for, and says whether that is news.
@@ -59,7 +67,7 @@ impl Reconciler<Fleet> for SigningRequests {
         let Some(request) = fleet.belongings.requests.get(key) else { return Plan::default() };
         let cluster = signing_request::cluster_of(request).and_then(|name| fleet.cluster(&name));
         match signing_request::judge(request, cluster.map(|cluster| &**cluster), &self.bootstrap_groups) {
-            Verdict::None => Plan::default(),
+            Verdict::None => self.sign(request, now).into_iter().collect(),
             Verdict::Wait(what) => {
                 let cluster = cluster.filter(|_| self.is_news(fleet, key, what));
                 Plan::default().saying(cluster.map(|cluster| waits(request, cluster, what)))
@@ -79,7 +87,8 @@ fn waits(request: &CertificateSigningRequest, cluster: &ManagedCluster, what: Wa
     }
 }
 
-fn decide(
+/// Writes a decision on a request down.
+pub(crate) fn decide(
     request: &CertificateSigningRequest,
     type_: &str,
     reason: &str,
@@ -104,4 +113,41 @@ fn decide(
     let mut wanted = request.clone();
     wanted.status.get_or_insert_default().conditions.get_or_insert_default().push(decision);
     Write::approval(request, &wanted).into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, path::PathBuf};
+
+    use drover_api::names::CLUSTER_NAME_LABEL;
+    use drover_engine::certificate::CLIENT_SIGNER;
+    use k8s_openapi::ByteString;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn request(status: &Value) -> CertificateSigningRequest {
+        let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests-data/cluster.csr");
+        let request = json!({
+            "metadata": { "name": "request", "labels": { CLUSTER_NAME_LABEL: "one" } },
+            "spec": {
+                "request": ByteString(fs::read(file).expect("a request")),
+                "signerName": CLIENT_SIGNER,
+                "usages": ["digital signature", "client auth"],
+                "username": "system:bootstrap:abcdef",
+            },
+            "status": status,
+        });
+        serde_json::from_value(request).expect("a request")
+    }
+
+    #[test]
+    fn an_approved_request_is_signed_where_kubernetes_does_not() {
+        let by_hub = SigningRequests::new(BTreeSet::new(), Some(ObjectKey::namespaced("kube-system", "client-ca")));
+        let by_kubernetes = SigningRequests::new(BTreeSet::new(), None);
+        let approved = request(&json!({ "conditions": [{ "type": "Approved", "status": "True" }] }));
+        assert!(by_hub.sign(&approved, Timestamp::UNIX_EPOCH).is_some());
+        assert!(by_kubernetes.sign(&approved, Timestamp::UNIX_EPOCH).is_none());
+        assert!(by_hub.sign(&request(&json!({})), Timestamp::UNIX_EPOCH).is_none(), "nobody has approved it");
+    }
 }
