@@ -1,18 +1,22 @@
 //! The controllers of add-ons, and what the hub knows of add-ons.
 
 mod book;
+mod deploy;
 mod dialect;
 mod hub_config;
 mod install;
 mod inventory;
 mod on_cluster;
+mod permission;
 mod progress;
 mod rollout;
 #[cfg(test)]
 mod scene;
 mod shelf;
+mod signing_request;
 mod token;
 mod works;
+mod workshop;
 
 pub use self::dialect::{Dialect, detect_dialect};
 pub(crate) use self::{
@@ -20,7 +24,9 @@ pub(crate) use self::{
     install::Installs,
     inventory::Inventory,
     on_cluster::AddOns,
+    permission::Permissions,
     rollout::Rollouts,
+    signing_request::AddOnRequests,
     token::{TokenInfrastructure, Tokens, for_tokens},
     works::works,
 };

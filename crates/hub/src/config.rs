@@ -178,6 +178,12 @@ impl Configs {
         }
     }
 
+    /// The add-on that a configuration is a template of, if it is one.
+    pub(crate) fn owner_of_template(&self, config: &AddOnConfig) -> Option<&str> {
+        let type_ = self.types.get(&config.group_resource).filter(|type_| type_.state == State::Listed)?;
+        type_.configs.get(&key_of(config))?.spec.template_of()
+    }
+
     /// Why nobody knows which templates there are, if that is so. Where there is no such type, there are none.
     pub(crate) fn are_templates_unknown(&self) -> Option<Problem> {
         match self.types.get(&content::templates()).map_or(State::NotYet, |type_| type_.state) {
@@ -234,6 +240,12 @@ impl Configs {
         let namespace = Some(key.namespace.to_string()).filter(|namespace| !namespace.is_empty());
         let source = AddOnConfig { referent: ConfigReferent { namespace, name: key.name.to_string() }, ..meant };
         Some((source, &type_.configs.get(key)?.spec))
+    }
+
+    /// The content that is meant, from whoever has it: it is the same wherever it is, and no other can be taken for it.
+    pub(crate) fn content(&self, config: &SetConfig) -> Option<Arc<str>> {
+        let live = self.with_content(config).and_then(|(_, live)| live.content.clone());
+        live.or_else(|| self.kept.content(&config.group_resource, &config.config.spec_hash))
     }
 
     /// Whether nobody has the content any more that a set is made of: it is not kept, and no configuration has it. One of a type that nobody

@@ -14,7 +14,7 @@ use drover_api::{
     reference::ClusterName,
 };
 use drover_engine::{
-    addon::rollout::member::Group,
+    addon::{rollout::member::Group, set::EPOCH},
     cluster::taints,
     condition::{Holds, holds},
     placement::{Misconfigured, sets::Membership},
@@ -30,7 +30,7 @@ use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
 
 use crate::{
-    addon::{Inventory, Tokens},
+    addon::{Dialect, Inventory, Tokens},
     cluster::Belongings,
     config::Configs,
     placement::{Judging, slices_of},
@@ -64,6 +64,10 @@ pub(crate) struct Fleet {
     pub(crate) keeps_clusters: bool,
     /// What add-ons are configured with.
     pub(crate) configs: Configs,
+    /// In whose words it is reported on add-ons.
+    pub(crate) dialect: Dialect,
+    /// The epoch of the renderer.
+    pub(crate) epoch: i64,
     pub(crate) queues: Queues,
     pub(crate) clock: Clock,
 }
@@ -88,6 +92,10 @@ pub(crate) struct Queues {
     pub(crate) hub_configs: Arc<Queue<ObjectKey>>,
     /// Add-ons on clusters, about the tokens of their agents.
     pub(crate) tokens: Arc<Queue<ObjectKey>>,
+    /// Add-ons on clusters, about what their agents may do on the hub.
+    pub(crate) permissions: Arc<Queue<ObjectKey>>,
+    /// Requests of agents of add-ons.
+    pub(crate) addon_requests: Arc<Queue<ObjectKey>>,
 }
 
 impl Queues {
@@ -105,6 +113,8 @@ impl Queues {
             revisions: queue(),
             hub_configs: queue(),
             tokens: queue(),
+            permissions: queue(),
+            addon_requests: queue(),
         }
     }
 }
@@ -167,6 +177,8 @@ impl Fleet {
             tokens: Tokens::default(),
             keeps_clusters: false,
             configs: Configs::new("", &queues, &Freshness::default()),
+            dialect: Dialect::default(),
+            epoch: EPOCH,
             queues,
             clock,
         }

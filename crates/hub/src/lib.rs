@@ -12,6 +12,7 @@ mod controllers;
 mod debug;
 mod fleet;
 mod placement;
+mod signer;
 
 use std::{collections::BTreeSet, fmt::Debug, io, net::SocketAddr};
 
@@ -52,9 +53,12 @@ use tokio_util::sync::CancellationToken;
 use tracing::info;
 
 use crate::{
-    addon::{AddOns, HubConfigs, Installs, Rollouts, TokenInfrastructure, for_tokens, works},
+    addon::{
+        AddOnRequests, AddOns, HubConfigs, Installs, Permissions, Rollouts, TokenInfrastructure, for_tokens, works,
+    },
     cluster::{
-        Clusters, SigningRequests, is_binding_for_agents, is_for_agents, leases, requests, trim_remains, trim_request,
+        Clusters, SigningRequests, is_binding_for_addons, is_binding_for_agents, is_for_agents, leases, requests,
+        trim_remains, trim_request,
     },
     cluster_set::{ClusterSets, SetBindings},
     config::{Configs, Revisions, Watching},
@@ -62,6 +66,8 @@ use crate::{
     fleet::{Fleet, Queues},
     placement::Placements,
 };
+pub use drover_engine::addon::set::EPOCH;
+
 pub use crate::{
     addon::{Dialect, detect_dialect},
     controllers::{Area, Controllers, NotControllers},
@@ -84,6 +90,9 @@ pub struct Options {
     /// The groups whose members may bring clusters in: the requests of accepted clusters for their first certificate are
     /// approved if one of these made them.
     pub bootstrap_groups: BTreeSet<String>,
+    /// The Secret with the CA for clients of the API server, where Kubernetes has no signer for them: the hub signs the certificates of agents
+    /// itself. Without it, it leaves that to Kubernetes.
+    pub client_ca: Option<ObjectKey>,
     /// Where it is told why placements select what they select; without it, it is not. It is plain HTTP, and whoever asks sends a
     /// token: this is for a loopback address.
     pub debug_listen: Option<SocketAddr>,
@@ -92,6 +101,8 @@ pub struct Options {
     pub adopt_existing: bool,
     /// In whose words it reports on add-ons.
     pub dialect: Dialect,
+    /// The epoch of the renderer: [`EPOCH`], unless somebody tries what a later Drover would do to what this one has rendered.
+    pub epoch: i64,
 }
 
 /// Why a hub could not be run.
@@ -158,7 +169,10 @@ impl Hub {
         let freshness = Freshness::default();
         let queues = Queues::new(&clock);
         let mut fleet = Fleet::new(queues.clone(), clock.clone());
+        fleet.dialect = options.dialect;
+        fleet.epoch = options.epoch;
         fleet.keeps_clusters = options.controllers.runs(Area::Cluster);
+        fleet.addons.workshop.metrics = metrics.clone();
         fleet.configs = Configs::new(&options.namespace, &queues, &freshness);
         let fleet = Shared::new(fleet);
         let mut foundation = Stage::new();
@@ -255,6 +269,7 @@ impl Watches<'_> {
         if controllers.runs(Area::Cluster) || controllers.runs(Area::AddOn) {
             self.all::<Namespace>();
             self.all::<ManagedClusterAddOn>();
+            self.run::<CertificateSigningRequest>(self.informer(requests()).trimmed(trim_request));
         }
         if controllers.runs(Area::Cluster) {
             self.belongings();
@@ -277,7 +292,7 @@ impl Watches<'_> {
         if controllers.runs(Area::Cluster) {
             self.run::<RoleBinding>(self.informer(watcher::Config::default()).only(is_binding_for_agents));
         } else if controllers.runs(Area::AddOn) {
-            self.some::<RoleBinding>(for_tokens());
+            self.run::<RoleBinding>(self.informer(watcher::Config::default()).only(is_binding_for_addons));
         }
     }
 
@@ -286,8 +301,6 @@ impl Watches<'_> {
         self.run::<ClusterRole>(self.informer(watcher::Config::default()).only(is_for_agents));
         self.run::<ClusterRoleBinding>(self.informer(watcher::Config::default()).only(is_for_agents));
         self.some::<Lease>(leases());
-        let requests = self.informer(requests()).trimmed(trim_request);
-        self.run::<CertificateSigningRequest>(requests);
         let works = self.informer(watcher::Config::default()).trimmed(trim_remains);
         self.run::<PartialObjectMeta<ManifestWork>>(works);
     }
@@ -348,7 +361,7 @@ impl<K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + S
 fn run_controllers(options: &Options, queues: Queues, client: &Client, tools: &Tools<Fleet>, stage: &mut Stage) {
     if options.controllers.runs(Area::Cluster) {
         run(Clusters, queues.clusters, client, tools, stage);
-        let requests = SigningRequests::new(options.bootstrap_groups.clone());
+        let requests = SigningRequests::new(options.bootstrap_groups.clone(), options.client_ca.clone());
         run(requests, queues.requests, client, tools, stage);
     } else {
         queues.clusters.close();
@@ -373,12 +386,16 @@ fn run_controllers(options: &Options, queues: Queues, client: &Client, tools: &T
     if options.controllers.runs(Area::AddOn) {
         let installs = Installs::new(options.adopt_existing, tools.metrics.clone());
         run(installs, queues.installs, client, tools, stage);
-        run(AddOns { dialect: options.dialect }, queues.addons, client, tools, stage);
-        run(Rollouts::new(options.dialect), queues.rollouts, client, tools, stage);
+        run(AddOns::default(), queues.addons, client, tools, stage);
+        run(Rollouts::default(), queues.rollouts, client, tools, stage);
         run(TokenInfrastructure::default(), queues.tokens, client, tools, stage);
+        run(Permissions::default(), queues.permissions, client, tools, stage);
+        let requests = AddOnRequests::new(options.namespace.clone(), options.client_ca.clone());
+        run(requests, queues.addon_requests, client, tools, stage);
         run(Revisions::default(), queues.revisions, client, tools, stage);
     } else {
-        for queue in [queues.installs, queues.addons, queues.rollouts, queues.tokens, queues.revisions] {
+        let Queues { installs, addons, rollouts, tokens, permissions, addon_requests, revisions, .. } = queues;
+        for queue in [installs, addons, rollouts, tokens, permissions, addon_requests, revisions] {
             queue.close();
         }
     }

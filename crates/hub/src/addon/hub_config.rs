@@ -12,7 +12,7 @@ use drover_runtime::{
 };
 use k8s_openapi::jiff::Timestamp;
 
-use super::{Dialect, shelf::Shelf};
+use super::shelf::Shelf;
 use crate::fleet::Fleet;
 
 pub(crate) struct HubConfigs;
@@ -26,7 +26,7 @@ impl Reconciler<Fleet> for HubConfigs {
         let Some(config) = fleet.addons.hub_configs.get(key) else { return Plan::default() };
         let users = fleet.configs.users_of_hub_config(key);
         let addons = users.iter().filter_map(|addon| fleet.addons.cmas.get(addon));
-        let versions: Vec<_> = addons.map(|addon| Shelf::of(fleet, addon, Dialect::Drover).versions).collect();
+        let versions: Vec<_> = addons.map(|addon| Shelf::of(fleet, addon).versions).collect();
         with_versions(config, &AddOnHubConfigStatus { supported_versions: in_common(&versions) }).into_iter().collect()
     }
 }

@@ -17,13 +17,15 @@ use drover_engine::addon::{
     inheritance::{is_managed, passes_on_the_same, strategy},
     install::{Choice, answers_the_same},
 };
+use drover_engine::cluster::marks::Feature;
+use drover_engine::template::{has_the_same_registries, is_as_reachable};
 use drover_runtime::{
     fleet::Tracks,
     store::{Change, ObjectKey, Store},
 };
 use kube::{Resource, ResourceExt};
 
-use super::{book::Book, works};
+use super::{book::Book, works, workshop::Workshop};
 use crate::fleet::{Fleet, remove_from};
 
 /// The add-ons that there are, and the clusters that they are on.
@@ -47,6 +49,8 @@ pub(crate) struct Inventory {
     choices: BTreeMap<ObjectKey, Choice>,
     /// The add-ons that list a placement, or wait for its clusters.
     followers: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
+    /// Where works are made from templates.
+    pub(crate) workshop: Workshop,
 }
 
 /// The key of a placement that an add-on names.
@@ -235,12 +239,19 @@ impl Fleet {
     /// Marks the add-ons that a cluster's change concerns.
     pub(crate) fn mark_addons(&self, change: &Change<ManagedCluster>) {
         let name = &*change.key.name;
-        if !stays(change, passes_on_the_same) {
+        let says_the_same = |old: &ManagedCluster, new: &ManagedCluster| {
+            passes_on_the_same(old, new) && is_as_reachable(old, new) && has_the_same_registries(old, new)
+        };
+        if !stays(change, says_the_same) {
             for (addon, _) in self.addons.mcas.in_namespace(name) {
                 self.queues.addons.mark(addon.clone());
             }
         }
         if !stays(change, takes_part_the_same) {
+            // Who is shut out keeps nothing, and who is let in again gets it back.
+            for (addon, _) in self.addons.mcas.in_namespace(name) {
+                self.queues.permissions.mark(addon.clone());
+            }
             self.mark_installs_on(name);
             self.mark_rollouts_on(name);
         } else if !stays(change, answers_the_same) {
@@ -263,12 +274,12 @@ impl Fleet {
         }
     }
 
-    /// Marks an add-on on a cluster, if it is there.
-    fn mark_addon(&self, change: &Change<ManagedClusterAddOn>) {
-        if change.new.is_some() {
-            self.queues.addons.mark(change.key.clone());
-        } else {
-            self.queues.addons.forget(&change.key);
+    /// Marks the cluster of an add-on that has come, gone, or is otherwise than before, because the cluster has a label that says so.
+    fn mark_featured(&self, change: &Change<ManagedClusterAddOn>) {
+        let feature = |addon: &Option<Arc<ManagedClusterAddOn>>| addon.as_deref().and_then(Feature::of);
+        let cluster = ObjectKey::cluster_wide(&change.key.namespace);
+        if feature(&change.old) != feature(&change.new) && self.clusters.has(&cluster) {
+            self.queues.clusters.mark(cluster);
         }
     }
 
@@ -354,9 +365,12 @@ impl Tracks<ManagedClusterAddOn> for Fleet {
     fn changed(&mut self, change: &Change<ManagedClusterAddOn>) {
         self.configs.mca_changed(change);
         self.mark_leaving(&change.key.namespace);
+        self.mark_featured(change);
         self.addons.find(change);
-        self.mark_addon(change);
+        // One that is gone leaves something behind.
+        self.queues.addons.mark(change.key.clone());
         self.mark_token_user(change);
+        self.mark_requests_of(change);
         let addon = ObjectKey::cluster_wide(&change.key.name);
         // What an add-on says of itself changes nothing about where it is.
         if !stays(change, |old, new| old.annotations() == new.annotations() && is_same_object(old, new)) {

@@ -1,11 +1,18 @@
 //! The add-on controller: keeps one add-on on one cluster up to date.
 //!
-//! Watches add-ons and their works, and clusters for their annotations. Its key is a ManagedClusterAddOn. It writes that object's owner, the
-//! annotations that are copied from the cluster, the version that its placement gives it, and its status.
+//! Watches add-ons, their works and bindings, and clusters for their annotations. Its key is a ManagedClusterAddOn. It writes that
+//! object's owner, the annotations that are copied from the cluster, the version that its placement gives it, and its status; and where the
+//! add-on is made from a template, its works.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
 
 use drover_api::{
     addon::{ClusterManagementAddOn, ManagedClusterAddOn},
     reference::ClusterName,
+    work::ManifestWork,
 };
 use drover_engine::addon::{
     assignment::{Assignment, assigned},
@@ -19,17 +26,24 @@ use drover_runtime::{
     write::Write,
 };
 use k8s_openapi::jiff::Timestamp;
+use kube::Resource;
 
 use super::{
-    Dialect,
-    progress::{self, Subject},
+    progress::{self, Steps, Subject},
     shelf::Shelf,
 };
 use crate::fleet::Fleet;
 
+#[derive(Default)]
 pub(crate) struct AddOns {
-    /// In whose words it reports.
-    pub(crate) dialect: Dialect,
+    /// Why the server did not take a work of an add-on.
+    refusals: Mutex<BTreeMap<ObjectKey, String>>,
+}
+
+impl AddOns {
+    fn refusals(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, String>> {
+        self.refusals.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Reconciler<Fleet> for AddOns {
@@ -38,35 +52,59 @@ impl Reconciler<Fleet> for AddOns {
     const NAME: &'static str = "drover-addon";
 
     fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan<Fleet> {
-        let Some(on_cluster) = fleet.addons.mcas.get(key) else { return Plan::default() };
+        let there = fleet.addons.mcas.get(key).filter(|addon| addon.metadata.deletion_timestamp.is_none());
+        let Some(on_cluster) = there else {
+            self.refusals().remove(key);
+            see_out(fleet, key);
+            return Plan::default();
+        };
         let Some(addon) = fleet.addons.cmas.get(&ObjectKey::cluster_wide(&key.name)) else { return Plan::default() };
-        let is_going = addon.metadata.deletion_timestamp.is_some() || on_cluster.metadata.deletion_timestamp.is_some();
-        if is_going || !is_managed(addon) {
+        if addon.metadata.deletion_timestamp.is_some() || !is_managed(addon) {
             return Plan::default();
         }
+        let refusal = self.refusals().get(key).cloned();
+        let Steps { status, works } = steps(fleet, key, on_cluster, addon, refusal.as_deref(), now).unwrap_or_default();
+        if works.is_empty() {
+            self.refusals().remove(key);
+        }
         // An object can not be written twice in one step: what it is comes before what is said of it.
-        let write =
-            with_inheritance(fleet, key, on_cluster, addon).or_else(|| self.with_status(fleet, on_cluster, addon, now));
-        write.into_iter().collect()
+        let write = with_inheritance(fleet, key, on_cluster, addon).or(status);
+        Plan { writes: write.into_iter().collect(), together: works, ..Plan::default() }
+    }
+
+    fn refused(&self, key: &ObjectKey, write: &str, error: &kube::Error) {
+        let is_work = write.contains(&format!(" {} ", ManifestWork::kind(&())));
+        match error {
+            // That somebody was faster is no failure.
+            kube::Error::Api(status) if status.is_conflict() => {}
+            kube::Error::Api(status) if is_work => {
+                self.refusals().insert(key.clone(), format!("could not {write}: {}", status.message));
+            }
+            _ => {}
+        }
     }
 }
 
-impl AddOns {
-    /// Tells how far the add-on is on its cluster; nothing if that is told already.
-    fn with_status(
-        &self,
-        fleet: &Fleet,
-        on_cluster: &ManagedClusterAddOn,
-        addon: &ClusterManagementAddOn,
-        now: Timestamp,
-    ) -> Option<Write<Fleet>> {
-        let key = ObjectKey::cluster_wide(addon.metadata.name.as_deref()?);
-        let record = fleet.configs.rollout(&key)?;
-        let pages = fleet.addons.books.get(&key)?.open_filled()?;
-        let shelf = Shelf::of(fleet, addon, self.dialect);
-        let subject = Subject { fleet, on_cluster, shelf: &shelf, dialect: self.dialect, now };
-        progress::told(&subject, record, &pages)
-    }
+/// Forgets an add-on that is gone, and has taken away what its agent might do.
+fn see_out(fleet: &Fleet, key: &ObjectKey) {
+    fleet.addons.workshop.forget(key);
+    fleet.queues.permissions.mark(key.clone());
+}
+
+/// What is to be done about the add-on on its cluster, once it is known what that was given.
+fn steps(
+    fleet: &Fleet,
+    key: &ObjectKey,
+    on_cluster: &ManagedClusterAddOn,
+    addon: &ClusterManagementAddOn,
+    refusal: Option<&str>,
+    now: Timestamp,
+) -> Option<Steps> {
+    let addon_key = ObjectKey::cluster_wide(&key.name);
+    let record = fleet.configs.rollout(&addon_key)?;
+    let pages = fleet.addons.books.get(&addon_key)?.open_filled()?;
+    let shelf = Shelf::of(fleet, addon);
+    Some(progress::follow(&Subject { fleet, on_cluster, shelf: &shelf, now }, record, &pages, refusal))
 }
 
 /// Gives an add-on what it has from its ClusterManagementAddOn, from its cluster and from its placement; nothing if it has it.
@@ -128,7 +166,7 @@ mod tests {
         scene.cluster("one", &json!({ "annotations": { "addon.open-cluster-management.io/x": "1" } }));
         scene.set::<ClusterManagementAddOn>(None, "hello", addon);
         scene.on_cluster("one", "hello", on_cluster);
-        words(&scene.plan(&AddOns { dialect: Dialect::Drover }, &ObjectKey::namespaced("one", "hello"))).len()
+        words(&scene.plan(&AddOns::default(), &ObjectKey::namespaced("one", "hello"))).len()
     }
 
     #[test]
@@ -190,11 +228,11 @@ mod tests {
     }
 
     fn addons() -> AddOns {
-        AddOns { dialect: Dialect::Drover }
+        AddOns::default()
     }
 
     fn rollouts() -> Rollouts {
-        Rollouts::new(Dialect::Drover)
+        Rollouts::default()
     }
 
     fn one() -> ObjectKey {

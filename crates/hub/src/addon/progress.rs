@@ -1,5 +1,7 @@
 //! How far an add-on is on one cluster, found out from its works and told in its status.
 
+use std::borrow::Cow;
+
 use drover_api::{
     addon::{ConfigSpecHash, ManagedClusterAddOn, ManagedClusterAddOnStatus},
     drover::{AddOnRollout, SetConfig},
@@ -9,19 +11,29 @@ use drover_api::{
 use drover_engine::{
     addon::{
         configuration::{Own, Problem},
+        inheritance::is_managed,
         mark::{Given, Proof},
-        progress::{Evidence, Health, prove},
+        progress::{Evidence, Health, Maker, prove},
         rollout::{Failure, Hold, Standing},
         set::{Overrides, Set},
         status::{Facts, Holding, Turn, status},
         words::Wait,
     },
     explain::Reason,
+    registration::permission::Registered,
+    template::{Report, reachable},
 };
-use drover_runtime::write::Write;
+use drover_runtime::{store::ObjectKey, write::Write};
 use k8s_openapi::jiff::Timestamp;
 
-use super::{Dialect, book::Pages, shelf::Shelf};
+use super::{
+    Dialect,
+    book::Pages,
+    deploy,
+    permission::Bindings,
+    shelf::Shelf,
+    workshop::{Commission, Making},
+};
 use crate::fleet::Fleet;
 
 /// An add-on on one cluster, with everything that its status follows from.
@@ -30,7 +42,6 @@ pub(crate) struct Subject<'a> {
     pub(crate) fleet: &'a Fleet,
     pub(crate) on_cluster: &'a ManagedClusterAddOn,
     pub(crate) shelf: &'a Shelf<'a>,
-    pub(crate) dialect: Dialect,
     pub(crate) now: Timestamp,
 }
 
@@ -51,36 +62,104 @@ enum Held<'a> {
     /// It was given a set that nobody remembers: of a hub that this one does not know, or of a rollout that was deleted.
     Forgotten(&'a Given),
     /// It was given a set.
-    Set(&'a Given, &'a Set),
+    Set(Having<'a>),
+}
+
+/// What a cluster has that was given a set.
+#[derive(Clone, Copy)]
+struct Having<'a> {
+    given: &'a Given,
+    /// The set, with what a user has asked for instead.
+    set: &'a Set,
+    making: &'a Making,
+    /// The namespace that the agent runs in, if it is known.
+    namespace: Option<&'a str>,
+    /// Why the server did not take a work, if it did not.
+    refusal: Option<&'a str>,
+    registered: Option<Registered<'a>>,
+}
+
+impl<'a> Having<'a> {
+    /// Who makes the works. What the server does not take is as good as not made.
+    fn maker(&self) -> Maker<'a> {
+        self.refusal.map_or_else(|| self.making.maker(), Maker::Nobody)
+    }
+}
+
+/// What is to be done about an add-on on one cluster.
+#[derive(Default)]
+pub(crate) struct Steps {
+    /// Tells how far it is; nothing if that is told already.
+    pub(crate) status: Option<Write<Fleet>>,
+    /// Brings its works to what it was given.
+    pub(crate) works: Vec<Write<Fleet>>,
 }
 
 /// Gives an add-on a set, and tells of it in the same write.
 pub(crate) fn given(subject: &Subject, given: &Given, set: &Set) -> Option<Write<Fleet>> {
     let own = subject.shelf.own(subject.on_cluster);
     let part = Part { failure: None, wait: None, invalid_version: None };
-    subject.write(subject.status(Held::Set(given, set), own.as_ref(), &part)?)
+    let effective = subject.effective(set, own.as_ref());
+    let commission = subject.commission(&effective);
+    let making = subject.fleet.addons.workshop.look(&commission);
+    // What is known before anything is made is told at once, so that it needs no write of its own.
+    let namespace = making.blueprint().and_then(|blueprint| commission.namespace(blueprint));
+    let registers = making.blueprint().is_none_or(|blueprint| !blueprint.registrations().is_empty());
+    let registered = (!registers).then_some(Registered::NotNeeded);
+    let having =
+        Having { given, set: &effective, making: &making, namespace: namespace.as_deref(), refusal: None, registered };
+    subject.write(subject.status(Held::Set(having), own.as_ref(), &part)?)
 }
 
-/// Tells how far an add-on is.
-pub(crate) fn told(subject: &Subject, record: &AddOnRollout, pages: &Pages) -> Option<Write<Fleet>> {
+/// How the works of an add-on on one cluster come about, as far as that is known; nothing if nobody knows what it was given.
+pub(crate) fn making(fleet: &Fleet, on_cluster: &ManagedClusterAddOn, now: Timestamp) -> Option<Making> {
+    let key = ObjectKey::cluster_wide(on_cluster.metadata.name.as_deref()?);
+    let addon = fleet.addons.cmas.get(&key).filter(|addon| is_managed(addon))?;
+    let shelf = Shelf::of(fleet, addon);
+    let subject = Subject { fleet, on_cluster, shelf: &shelf, now };
+    let (_, set) = given_to(on_cluster, fleet.configs.rollout(&key)?)?;
+    let effective = subject.effective(&set?, shelf.own(on_cluster).as_ref());
+    Some(fleet.addons.workshop.look(&subject.commission(&effective)))
+}
+
+/// What an add-on on a cluster was given, and the set that this is, if it is remembered.
+fn given_to(on_cluster: &ManagedClusterAddOn, record: &AddOnRollout) -> Option<(Given, Option<Set>)> {
+    let given = Given::read(&on_cluster.status.as_ref()?.conditions)?;
+    let mut sets = record.status.iter().flat_map(|status| &status.sets);
+    let set = sets.find(|set| set.fingerprint == given.set).map(Set::read);
+    Some((given, set))
+}
+
+/// Tells how far an add-on is, and brings about what it was given. `refusal` is why the server did not take a work of it, if it did not.
+pub(crate) fn follow(subject: &Subject, record: &AddOnRollout, pages: &Pages, refusal: Option<&str>) -> Steps {
     let own = subject.shelf.own(subject.on_cluster);
     // What is not known yet is no reason to say anything else.
     if own.as_ref().is_some_and(|own| own.overrides == Err(Problem::TemplatesNotYet)) {
-        return None;
+        return Steps::default();
     }
-    let conditions = subject.on_cluster.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
     let part = part(subject.on_cluster, pages);
-    let given = Given::read(conditions);
-    let mut sets = record.status.iter().flat_map(|status| &status.sets);
-    let set = given.as_ref().and_then(|given| sets.find(|set| set.fingerprint == given.set)).map(Set::read);
-    let held = match (&given, &set) {
-        (None, _) => Held::Nothing,
+    let tell = |held: Held<'_>| subject.write(subject.status(held, own.as_ref(), &part)?);
+    match given_to(subject.on_cluster, record) {
+        None => Steps { status: tell(Held::Nothing), works: Vec::new() },
         // What rollouts remember is not written down yet.
-        (Some(_), None) if record.status.is_none() => return None,
-        (Some(given), None) => Held::Forgotten(given),
-        (Some(given), Some(set)) => Held::Set(given, set),
-    };
-    subject.write(subject.status(held, own.as_ref(), &part)?)
+        Some((_, None)) if record.status.is_none() => Steps::default(),
+        Some((given, None)) => Steps { status: tell(Held::Forgotten(&given)), works: Vec::new() },
+        Some((given, Some(set))) => {
+            let effective = subject.effective(&set, own.as_ref());
+            let commission = subject.commission(&effective);
+            let (making, fresh) = subject.fleet.addons.workshop.make(&commission);
+            let bindings = Bindings::made(subject.fleet, subject.on_cluster, &making);
+            if bindings.as_ref().is_some_and(|bindings| !bindings.writes().is_empty()) {
+                subject.fleet.queues.permissions.mark(ObjectKey::of(subject.on_cluster));
+            }
+            let registered = bindings.as_ref().and_then(Bindings::registered);
+            let works = deploy::works(&commission, &making, fresh);
+            let refusal = refusal.filter(|_| !works.is_empty());
+            let namespace = making.namespace();
+            let having = Having { given: &given, set: &effective, making: &making, namespace, refusal, registered };
+            Steps { status: tell(Held::Set(having)), works }
+        }
+    }
 }
 
 fn part(on_cluster: &ManagedClusterAddOn, pages: &Pages) -> Part {
@@ -118,8 +197,9 @@ impl Subject<'_> {
             Some(problem @ Problem::NotYet(_)) => (Some(problem.to_string()), None),
             problem => (None, problem.map(ToString::to_string)),
         };
+        let on_cluster = self.reported(&held);
         let facts = |turn, vocabulary| Facts {
-            stored: self.on_cluster.status.as_ref(),
+            stored: on_cluster.status.as_ref(),
             vocabulary,
             turn,
             unsupported,
@@ -128,8 +208,8 @@ impl Subject<'_> {
             pending: pending.as_deref(),
             supported_versions: self.shelf.supported(),
         };
-        let (given, set) = match held {
-            Held::Set(given, set) => (given, set),
+        let having = match held {
+            Held::Set(having) => having,
             Held::Forgotten(given) => {
                 return Some(status(&facts(Turn::Forgotten(&given.set), self.shelf.vocabulary(None)), self.now));
             }
@@ -139,26 +219,63 @@ impl Subject<'_> {
                     (Some(Hold::Gate(_)), Some(text)) => Turn::Waits(Wait::ForCanary(text)),
                     (_, Some(text)) => Turn::Waits(Wait::For(text)),
                     _ if !unsupported.is_empty() || hindrance.is_some() => Turn::Waits(Wait::For("its turn")),
-                    _ => return None,
+                    _ => return on_cluster.into_owned().status,
                 };
                 return Some(status(&facts(turn, self.shelf.vocabulary(None)), self.now));
             }
         };
-        let effective = self.effective(set, own);
+        let Having { given, set, .. } = having;
         let works = self.fleet.addons.works_of(self.on_cluster);
-        let health = if self.dialect == Dialect::Ocm { Health::DoesNotCount } else { Health::Counts };
+        let health = if self.fleet.dialect == Dialect::Ocm { Health::DoesNotCount } else { Health::Counts };
         let evidence = Evidence {
-            addon: self.on_cluster,
+            addon: &on_cluster,
             works: &works,
-            set: &effective,
+            set,
             supported_versions: self.shelf.supported(),
             health,
+            maker: having.maker(),
         };
         let finding = prove(&evidence);
         let generation = |config: &SetConfig| self.shelf.generation(config);
-        let holding =
-            Holding { given, set: &effective, finding: &finding, failure: part.failure, generation: &generation };
-        Some(status(&facts(Turn::Come(holding), self.shelf.vocabulary(Some(&effective))), self.now))
+        let holding = Holding { given, set, finding: &finding, failure: part.failure, generation: &generation };
+        Some(status(&facts(Turn::Come(holding), self.shelf.vocabulary(Some(set))), self.now))
+    }
+
+    /// The add-on, with what the hub says of it in place of a manager, and of whether its cluster answers.
+    fn reported(&self, held: &Held<'_>) -> Cow<'_, ManagedClusterAddOn> {
+        let mut status = self.on_cluster.status.clone().unwrap_or_default();
+        if let Held::Set(having) = held
+            && !matches!(having.making, Making::ByManager)
+        {
+            let works = self.fleet.addons.works_of(self.on_cluster);
+            let report = Report {
+                on_cluster: self.on_cluster,
+                blueprint: having.making.blueprint().map(|blueprint| &**blueprint),
+                namespace: having.namespace,
+                maker: having.maker(),
+                works: &works,
+                cluster: self.fleet.cluster(&self.cluster()).map(|cluster| &**cluster),
+                registered: having.registered,
+                dialect: self.fleet.dialect,
+            };
+            status = report.written(status, self.now);
+        }
+        if let Some(cluster) = self.fleet.cluster(&self.cluster()) {
+            status.conditions = reachable(status.conditions, cluster, self.now);
+        }
+        if self.on_cluster.status.clone().unwrap_or_default() == status {
+            return Cow::Borrowed(self.on_cluster);
+        }
+        Cow::Owned(ManagedClusterAddOn { status: Some(status), ..self.on_cluster.clone() })
+    }
+
+    fn cluster(&self) -> ClusterName {
+        ClusterName::from(self.on_cluster.metadata.namespace.as_deref().unwrap_or_default())
+    }
+
+    /// What is to be made for the add-on.
+    fn commission<'s>(&'s self, set: &'s Set) -> Commission<'s> {
+        Commission { fleet: self.fleet, on_cluster: self.on_cluster, set }
     }
 
     /// What the cluster is to run: what it was given, with what a user has asked for instead. If that can not be had, it keeps what it has,

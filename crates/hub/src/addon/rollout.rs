@@ -29,20 +29,12 @@ use self::{
     case::Case,
     refusal::{Matter, Refusal, Refusals},
 };
-use super::Dialect;
 use crate::fleet::Fleet;
 
+#[derive(Default)]
 pub(crate) struct Rollouts {
-    /// In whose words it reports.
-    dialect: Dialect,
     /// What was not taken, by add-on.
     refusals: Refusals,
-}
-
-impl Rollouts {
-    pub(crate) fn new(dialect: Dialect) -> Self {
-        Self { dialect, refusals: Refusals::default() }
-    }
 }
 
 impl Reconciler<Fleet> for Rollouts {
@@ -67,7 +59,7 @@ impl Reconciler<Fleet> for Rollouts {
             return Plan::from_iter([write]);
         }
         let record = stored.cloned().unwrap_or_else(|| record_of(addon));
-        let case = Case { fleet, key, addon, record: &record, refusal: refusal.as_ref(), hub: self, now };
+        let case = Case { fleet, key, addon, record: &record, refusal: refusal.as_ref(), now };
         let plan = case.follow(&mut book.open());
         match refusal {
             Some(refusal) => self.held_up(key, addon, &refusal, plan),

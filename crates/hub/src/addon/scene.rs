@@ -3,6 +3,7 @@
 use drover_api::{
     addon::{ClusterManagementAddOn, ManagedClusterAddOn},
     cluster::{ManagedCluster, Placement, PlacementDecision},
+    drover::AddOnRollout,
 };
 use drover_runtime::{
     clock::ManualClock,
@@ -17,6 +18,7 @@ use kube::{Resource, api::ObjectMeta};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use super::shelf::Shelf;
 use crate::fleet::{Fleet, Queues};
 
 /// A fleet, to which a test tells what happens.
@@ -132,6 +134,30 @@ impl Scene {
         let mut object = json!({ "spec": {} });
         object.as_object_mut().expect("an object").extend(rest.as_object().cloned().unwrap_or_default());
         self.set::<ManagedClusterAddOn>(Some(cluster), addon, object);
+    }
+
+    /// Makes an add-on from a template of its name, whose agents register like this, and remembers what clusters are given of it.
+    pub(super) fn template(&mut self, addon: &str, registration: &Value) {
+        let manifest = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": addon } });
+        let spec = json!({ "addonName": addon, "registration": registration,
+            "agentSpec": { "workload": { "manifests": [manifest] } } });
+        self.fleet.list_own_types(&[(addon, spec)]);
+        let config =
+            json!({ "group": "addon.open-cluster-management.io", "resource": "addontemplates", "name": addon });
+        self.set::<ClusterManagementAddOn>(None, addon, json!({ "spec": { "defaultConfigs": [config] } }));
+        let cma = self.fleet.addons.cmas.get(&ObjectKey::cluster_wide(addon)).expect("it is there");
+        let set = Shelf::of(&self.fleet, cma).configured(None, None).expect("it can be had").set;
+        let (sets, owner) = ([set.stored(noon())], cma.controller_owner_ref(&()));
+        let metadata = json!({ "ownerReferences": [owner] });
+        self.set::<AddOnRollout>(None, addon, json!({ "metadata": metadata, "status": { "sets": sets } }));
+    }
+
+    /// The condition of an add-on on a cluster by which it was given what is remembered of it.
+    pub(super) fn given(&self, addon: &str) -> Value {
+        let record = self.fleet.configs.rollout(&ObjectKey::cluster_wide(addon)).expect("it is there");
+        let set = &record.status.as_ref().expect("it has a status").sets[0].fingerprint;
+        json!({ "type": "drover.dev/Given", "status": "True", "reason": "Given", "message": set,
+            "lastTransitionTime": "2026-01-01T00:00:00Z" })
     }
 
     /// What a controller would do about a key, at noon.

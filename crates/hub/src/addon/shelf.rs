@@ -23,7 +23,6 @@ use crate::{config::Config, fleet::Fleet};
 pub(crate) struct Shelf<'a> {
     fleet: &'a Fleet,
     addon: &'a ClusterManagementAddOn,
-    dialect: Dialect,
     /// The templates that belong to the add-on.
     pub(crate) templates: Vec<Template>,
     /// The versions in which it can be had.
@@ -34,16 +33,20 @@ pub(crate) struct Shelf<'a> {
 
 impl Catalog for Shelf<'_> {
     fn config(&self, config: &AddOnConfig) -> Found {
-        self.fleet.configs.find(config)
+        let own = self.addon.metadata.name.as_deref().unwrap_or_default();
+        match self.fleet.configs.owner_of_template(config).filter(|owner| *owner != own) {
+            Some(addon) => Found::Foreign { addon: addon.to_owned() },
+            None => self.fleet.configs.find(config),
+        }
     }
 }
 
 impl<'a> Shelf<'a> {
-    pub(crate) fn of(fleet: &'a Fleet, addon: &'a ClusterManagementAddOn, dialect: Dialect) -> Self {
+    pub(crate) fn of(fleet: &'a Fleet, addon: &'a ClusterManagementAddOn) -> Self {
         let templates = templates_of(fleet, addon);
         let unknown = fleet.configs.are_templates_unknown();
         let is_templated = unknown.clone().map_or(Ok(!templates.is_empty()), Err);
-        let (templates, versions) = match (dialect, unknown) {
+        let (templates, versions) = match (fleet.dialect, unknown) {
             // Versions are not OCM's, and its CRDs have no place for them.
             (Dialect::Ocm, _) => (Vec::new(), Versions::default()),
             (Dialect::Drover, Some(doubt)) => (templates, Versions::last_told(addon, doubt)),
@@ -52,7 +55,7 @@ impl<'a> Shelf<'a> {
                 (templates, versions)
             }
         };
-        Self { fleet, addon, dialect, templates, versions, is_templated }
+        Self { fleet, addon, templates, versions, is_templated }
     }
 
     /// What the clusters of a placement are configured to, or those that no placement selects. `former` is what they were configured to.
@@ -63,7 +66,7 @@ impl<'a> Shelf<'a> {
     ) -> Result<Configured, Problem> {
         let configured = self.configuration().of(placement)?;
         let is_any_accepted = self.versions.supported.is_empty();
-        let former = former.filter(|_| is_any_accepted && self.dialect == Dialect::Drover);
+        let former = former.filter(|_| is_any_accepted && self.fleet.dialect == Dialect::Drover);
         let lost = former.and_then(|former| configuration::lost_template(former, &configured.set, self));
         lost.map_or(Ok(configured), Err)
     }
@@ -74,9 +77,9 @@ impl<'a> Shelf<'a> {
     }
 
     fn configuration(&self) -> Configuration<'_, Self> {
-        let Self { addon, ref templates, ref versions, dialect, ref is_templated, .. } = *self;
-        let is_templated = is_templated.clone();
-        Configuration { addon, catalog: self, templates, versions, dialect, is_templated }
+        let Self { addon, ref templates, ref versions, ref is_templated, .. } = *self;
+        let (is_templated, dialect) = (is_templated.clone(), self.fleet.dialect);
+        Configuration { addon, catalog: self, templates, versions, dialect, is_templated, epoch: self.fleet.epoch }
     }
 
     /// What the clusters of a placement are configured to, though the hub may not read all of it.
@@ -91,7 +94,7 @@ impl<'a> Shelf<'a> {
             .map(|config| {
                 let hash = match self.config(&config) {
                     Found::Content { hash, .. } => Some(hash),
-                    Found::Missing | Found::NoSuchType => Some(SpecHash::Missing),
+                    Found::Missing | Found::NoSuchType | Found::Foreign { .. } => Some(SpecHash::Missing),
                     // The add-on's manager may know.
                     Found::Forbidden | Found::NotYet => None,
                 };
@@ -116,7 +119,7 @@ impl<'a> Shelf<'a> {
 
     /// In whose words it is told how a cluster stands to a set.
     pub(crate) fn vocabulary(&self, set: Option<&Set>) -> Vocabulary {
-        match self.dialect {
+        match self.fleet.dialect {
             Dialect::Ocm => Vocabulary::Ocm,
             Dialect::Drover if self.supported().is_empty() => Vocabulary::Lifecycle,
             Dialect::Drover if set.is_some_and(configuration::asks_by_hub_config) => Vocabulary::Lifecycle,
@@ -156,14 +159,14 @@ mod tests {
         scene
     }
 
-    fn shelf(scene: &Scene, dialect: Dialect) -> Shelf<'_> {
-        Shelf::of(&scene.fleet, scene.fleet.addons.cmas.get(&hello()).expect("it is there"), dialect)
+    fn shelf(scene: &Scene) -> Shelf<'_> {
+        Shelf::of(&scene.fleet, scene.fleet.addons.cmas.get(&hello()).expect("it is there"))
     }
 
     #[test]
     fn templates_that_can_not_be_listed_are_not_taken_for_none() {
         let mut scene = templated();
-        let known = shelf(&scene, Dialect::Drover).configured(None, None);
+        let known = shelf(&scene).configured(None, None);
         assert_eq!(known.map(|it| it.set.version().map(ToString::to_string)), Ok(Some("v1".to_owned())));
         let refusals =
             [(Refusal::Failing, Problem::TemplatesNotYet), (Refusal::Forbidden, Problem::TemplatesForbidden)];
@@ -171,13 +174,13 @@ mod tests {
             drain(&scene.fleet.queues.rollouts);
             scene.fleet.refuse_templates(refusal);
             assert_eq!(drain(&scene.fleet.queues.rollouts), ["hello"], "{refusal:?}");
-            let shelf = shelf(&scene, Dialect::Drover);
+            let shelf = shelf(&scene);
             assert_eq!(shelf.configured(None, None), Err(problem), "nobody is moved");
             let supported: Vec<_> = shelf.supported().iter().map(Version::as_str).collect();
             assert_eq!((supported, shelf.vocabulary(None)), (vec!["v1"], Vocabulary::Version));
         }
         scene.fleet.refuse_templates(Refusal::NoSuchKind);
-        assert!(shelf(&scene, Dialect::Drover).supported().is_empty(), "there are none");
+        assert!(shelf(&scene).supported().is_empty(), "there are none");
     }
 
     #[test]
@@ -187,7 +190,8 @@ mod tests {
                 "name": "one" }]);
             scene.on_cluster("one", "hello", &json!({ "spec": { "configs": configs } }));
             let on_cluster = scene.fleet.addons.mcas.get(&ObjectKey::namespaced("one", "hello"));
-            let own = shelf(scene, dialect).own(on_cluster.expect("it is there")).expect("something is asked for");
+            scene.fleet.dialect = dialect;
+            let own = shelf(scene).own(on_cluster.expect("it is there")).expect("something is asked for");
             own.unsupported.is_empty() && own.overrides.is_ok_and(|overrides| overrides.configs.len() == 1)
         };
         let mut scene = templated();
@@ -204,10 +208,10 @@ mod tests {
     fn a_generation_is_of_one_content() {
         let mut scene = templated();
         let edited = json!({ "addonName": "hello", "version": "v1", "text": "edited in place" });
-        let given = shelf(&scene, Dialect::Drover).configured(None, None).expect("it can be had").set;
-        assert_eq!(shelf(&scene, Dialect::Drover).generation(&given.configs()[0]), Some(1));
+        let given = shelf(&scene).configured(None, None).expect("it can be had").set;
+        assert_eq!(shelf(&scene).generation(&given.configs()[0]), Some(1));
         scene.fleet.refuse_templates(Refusal::NoSuchKind);
         scene.fleet.list_own_types(&[("one", edited)]);
-        assert_eq!(shelf(&scene, Dialect::Drover).generation(&given.configs()[0]), None);
+        assert_eq!(shelf(&scene).generation(&given.configs()[0]), None);
     }
 }

@@ -1,9 +1,10 @@
 //! The works of add-ons, as far as their progress is read from them.
 
 use drover_api::{
-    names::{ADDON_NAME_LABEL, ADDON_NAMESPACE_LABEL},
+    names::{ADDON_NAME_LABEL, ADDON_NAMESPACE_LABEL, SET_ANNOTATION},
     work::{ManifestWork, ManifestWorkSpec},
 };
+use drover_engine::template;
 use drover_runtime::{
     fleet::Tracks,
     store::{Change, ObjectKey, Store},
@@ -31,10 +32,11 @@ impl Tracks<ManifestWork> for Fleet {
 
     fn trim(work: &mut ManifestWork) {
         work.managed_fields_mut().clear();
-        // What it applies is most of it.
-        work.spec = ManifestWorkSpec::default();
-        if let Some(status) = &mut work.status {
-            status.resource_status = None;
+        // What it applies is most of it. If a template has made it, it is asked whether it is still the same; otherwise nothing is.
+        let is_made = work.annotations().contains_key(SET_ANNOTATION);
+        work.spec = if is_made { template::abridged(&work.spec) } else { ManifestWorkSpec::default() };
+        if let Some(status) = work.status.as_mut().and_then(|status| status.resource_status.as_mut()) {
+            template::trim(status);
         }
     }
 

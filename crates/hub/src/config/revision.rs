@@ -14,7 +14,7 @@ use drover_api::{
     drover::{AddOnRollout, ConfigRevision, SetConfig},
     grammar::SpecHash,
 };
-use drover_engine::addon::revision;
+use drover_engine::addon::{revision, set::template_types};
 use drover_runtime::{
     clock::after,
     controller::{Plan, Reconciler},
@@ -35,7 +35,7 @@ const GRACE: Duration = Duration::from_mins(1);
 pub(super) struct Kept {
     /// The hub's own namespace, where they are.
     namespace: Arc<str>,
-    /// Without their contents.
+    /// Without their contents, but for those that works are rendered from.
     revisions: Store<ConfigRevision>,
     /// The revisions of each content.
     of_content: Index,
@@ -135,6 +135,12 @@ impl Kept {
         self.keeps((group_resource, hash)) || self.revisions.unknown().next().is_some()
     }
 
+    /// A content that is kept, of a type that works are rendered from.
+    pub(super) fn content(&self, group_resource: &ConfigGroupResource, hash: &SpecHash) -> Option<Arc<str>> {
+        let mut revisions = at(&self.of_content, (group_resource, hash)).filter_map(|key| self.revisions.get(key));
+        revisions.find_map(|revision| revision.spec.content.as_deref().map(Arc::from))
+    }
+
     /// Whether a content is known to be kept.
     fn keeps(&self, content: Content<'_>) -> bool {
         at(&self.of_content, content).next().is_some()
@@ -178,7 +184,9 @@ impl Tracks<ConfigRevision> for Fleet {
     }
 
     fn trim(revision: &mut ConfigRevision) {
-        revision.spec.content = None;
+        if !template_types().contains(&revision.spec.group_resource) {
+            revision.spec.content = None;
+        }
     }
 
     fn changed(&mut self, change: &Change<ConfigRevision>) {

@@ -23,10 +23,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::{revision::missing, *};
-use crate::{
-    addon::{Dialect, Rollouts},
-    fleet::Fleet,
-};
+use crate::{addon::Rollouts, fleet::Fleet};
 
 const GROUP: &str = "addon.open-cluster-management.io";
 const HOME: &str = "hub";
@@ -59,6 +56,12 @@ impl Fleet {
             }
             self.see_config(&own, &ticket, Sighting::ListEnds);
         }
+    }
+
+    /// Finds out that these are all the configurations of a type that there are.
+    pub(crate) fn list_configs(&mut self, of: &ConfigGroupResource, configs: impl IntoIterator<Item = DynamicObject>) {
+        self.configs.list_all(of, configs);
+        self.mark_concerned();
     }
 
     /// Finds out that templates can not be listed.
@@ -347,7 +350,7 @@ fn a_change_concerns_those_who_refer_to_it() {
 
 /// What is done about the rollouts of an add-on.
 fn roll_out(scene: &Scene, addon: &str) -> Vec<String> {
-    let rollouts = Rollouts::new(Dialect::Drover);
+    let rollouts = Rollouts::default();
     let plan = rollouts.plan(&scene.fleet.read(), &ObjectKey::cluster_wide(addon), noon());
     plan.writes.iter().chain(&plan.together).map(|write| format!("{write:?}")).collect()
 }

@@ -30,7 +30,6 @@ use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
 
 use super::{
-    Rollouts,
     record::{self, Summary},
     refusal::{Matter, Refusal},
 };
@@ -60,14 +59,13 @@ pub(super) struct Case<'a> {
     pub(super) record: &'a AddOnRollout,
     /// What the server did not take, and is not tried for now.
     pub(super) refusal: Option<&'a Refusal>,
-    pub(super) hub: &'a Rollouts,
     pub(super) now: Timestamp,
 }
 
 impl Case<'_> {
     /// Brings the book up to date, and does what follows from it.
     pub(super) fn follow(&self, pages: &mut Pages) -> Plan<Fleet> {
-        let shelf = Shelf::of(self.fleet, self.addon, self.hub.dialect);
+        let shelf = Shelf::of(self.fleet, self.addon);
         self.look_at_clusters(pages, &shelf);
         let acknowledged = self.acknowledge(pages);
         let wishes = self.wishes(pages, &shelf);
@@ -113,7 +111,7 @@ impl Case<'_> {
 
     /// Brings the clusters in the book up to date: those that have changed, or all if that changed by which they are looked at.
     fn look_at_clusters(&self, pages: &mut Pages, shelf: &Shelf) {
-        let entries = entries(self.addon, self.hub.dialect, |placement| self.per_group(placement));
+        let entries = entries(self.addon, self.fleet.dialect, |placement| self.per_group(placement));
         let steering = Steering::read(self.addon.annotations(), &entries);
         let begins = pages.rollout.entries() != entries;
         if begins {
@@ -383,7 +381,7 @@ impl Case<'_> {
 
     fn give(&self, give: &Give, sets: &Sets, shelf: &Shelf) -> Option<Write<Fleet>> {
         let on_cluster = self.on_cluster(&give.cluster)?;
-        let subject = Subject { fleet: self.fleet, on_cluster, shelf, dialect: self.hub.dialect, now: self.now };
+        let subject = Subject { fleet: self.fleet, on_cluster, shelf, now: self.now };
         let given = Given { set: give.set.clone(), since: self.now };
         progress::given(&subject, &given, sets.get(&give.set)?)
     }

@@ -17,7 +17,7 @@ fn hello() -> ObjectKey {
 }
 
 fn controller() -> Rollouts {
-    Rollouts::new(Dialect::Drover)
+    Rollouts::default()
 }
 
 /// What remembers the rollouts of an add-on that has this uid.
@@ -130,7 +130,7 @@ fn a_record_that_is_not_taken_is_told_on_the_add_on() {
     controller.refused(&hello(), "Create AddOnRollout hello", &forbidden());
     assert_eq!(status_of(&scene, &controller).0, ["Patch ClusterManagementAddOn hello"]);
     let conflict = kube::Error::Api(Box::new(Status::failure("", "AlreadyExists").with_code(409)));
-    let other = Rollouts::new(Dialect::Drover);
+    let other = Rollouts::default();
     other.refused(&hello(), "Create AddOnRollout hello", &conflict);
     other.refused(&hello(), "Patch ManagedClusterAddOn one/hello", &forbidden());
     assert_eq!(

@@ -1,0 +1,184 @@
+//! The permission controller: binds the agents of add-ons that are made from templates to the roles that their template names.
+//!
+//! Its key is a ManagedClusterAddOn, which the add-on controller marks when it finds its bindings to be others than they should. It writes the
+//! bindings, and says on the add-on, in the condition `RegistrationApplied`, if the server does not take them. It is a controller of its own so
+//! that an add-on whose agent may not be given something is deployed and reported on all the same.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use drover_api::{addon::ManagedClusterAddOn, reference::ClusterName};
+use drover_engine::{
+    addon::mark::Given,
+    condition,
+    registration::{
+        identity,
+        permission::{Registered, bindings},
+    },
+};
+use drover_runtime::{
+    controller::{Plan, Reconciler},
+    store::ObjectKey,
+    write::Write,
+};
+use k8s_openapi::{api::rbac::v1::RoleBinding, jiff::Timestamp};
+
+use super::{progress, signing_request::is_accepted, workshop::Making};
+use crate::fleet::Fleet;
+
+/// Binds agents to roles.
+#[derive(Default)]
+pub(crate) struct Permissions {
+    /// Why the server did not take what was last written for an add-on.
+    refusals: Mutex<BTreeMap<ObjectKey, String>>,
+}
+
+impl Permissions {
+    fn refusals(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, String>> {
+        self.refusals.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Reconciler<Fleet> for Permissions {
+    type Key = ObjectKey;
+
+    const NAME: &'static str = "drover-addon-permission";
+
+    fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan<Fleet> {
+        let Some(bindings) = Bindings::of(fleet, key, now) else { return Plan::default() };
+        let writes = bindings.writes();
+        if writes.is_empty() {
+            self.refusals().remove(key);
+            return Plan::default();
+        }
+        let refusal = self.refusals().get(key).cloned();
+        let on_cluster = fleet.addons.mcas.get(key);
+        let said = refusal.zip(on_cluster).and_then(|(why, on_cluster)| say(on_cluster, &why, now));
+        // What will be refused once more must not keep it from being said.
+        Plan { writes: said.into_iter().collect(), together: writes, ..Plan::default() }
+    }
+
+    fn refused(&self, key: &ObjectKey, write: &str, error: &kube::Error) {
+        if let Some(why) = refusal(write, error) {
+            self.refusals().insert(key.clone(), why);
+        }
+    }
+}
+
+/// Why a binding was not taken, and what can be done about it. That somebody was faster is no failure.
+fn refusal(write: &str, error: &kube::Error) -> Option<String> {
+    match error {
+        kube::Error::Api(status) if status.is_conflict() => None,
+        kube::Error::Api(status) if status.is_forbidden() => Some(format!(
+            "could not {write}: {}; let the hub bind the role by a ClusterRole that is labelled drover.dev/hub-binds=true",
+            status.message
+        )),
+        kube::Error::Api(status) => Some(format!("could not {write}: {}", status.message)),
+        error => Some(format!("could not {write}: {error}")),
+    }
+}
+
+/// Says that the agent of an add-on could not be given what it needs.
+fn say(on_cluster: &ManagedClusterAddOn, why: &str, now: Timestamp) -> Option<Write<Fleet>> {
+    let mut wanted = on_cluster.clone();
+    let status = wanted.status.get_or_insert_default();
+    status.conditions = condition::with(std::mem::take(&mut status.conditions), Registered::Failed(why).says(), now);
+    Write::status(on_cluster, &wanted)
+}
+
+/// The bindings for the agent of an add-on on one cluster.
+pub(super) struct Bindings<'a> {
+    wanted: Vec<RoleBinding>,
+    found: Vec<&'a RoleBinding>,
+    /// How the agent registers.
+    registration: Registration,
+}
+
+/// How an agent registers.
+enum Registration {
+    /// Not at all.
+    None,
+    /// As its template says.
+    AsSaid,
+    /// Not in all ways that its template says, because of this.
+    Misconfigured(String),
+}
+
+impl<'a> Bindings<'a> {
+    /// Those of an add-on on a cluster; nothing if they are to stay as they are, because nobody knows what they are to be, or because the
+    /// add-on is on its way out and its agent may need them until it is gone.
+    fn of(fleet: &'a Fleet, key: &ObjectKey, now: Timestamp) -> Option<Self> {
+        let Some(on_cluster) = fleet.addons.mcas.get(key) else {
+            // One that can not be read is still there.
+            return (!fleet.addons.mcas.has(key)).then(|| Self::none(fleet, key));
+        };
+        if on_cluster.metadata.deletion_timestamp.is_some() {
+            return None;
+        }
+        let conditions = on_cluster.status.as_ref().map_or(&[][..], |status| &status.conditions);
+        if !is_accepted(fleet, &ClusterName::from(&*key.namespace)) || Given::read(conditions).is_none() {
+            return Some(Self::none(fleet, key));
+        }
+        Self::made(fleet, on_cluster, &progress::making(fleet, on_cluster, now)?)
+    }
+
+    /// Those of an add-on whose works come about like this; nothing if they are to stay as they are. An agent that runs keeps what it may do
+    /// until it is known what its successor may.
+    pub(super) fn made(fleet: &'a Fleet, on_cluster: &ManagedClusterAddOn, making: &Making) -> Option<Self> {
+        let specs = match making {
+            Making::ByManager => &[],
+            Making::Former(None) | Making::Unreadable(_) | Making::NotYet(_) => return None,
+            Making::Former(Some(blueprint)) => blueprint.registrations(),
+            Making::Made(blueprint, made) => made.is_possible().then(|| blueprint.registrations())?,
+        };
+        let registration = match identity::check(specs) {
+            Err(misconfigured) => Registration::Misconfigured(misconfigured.to_string()),
+            Ok(()) if specs.is_empty() => Registration::None,
+            Ok(()) => Registration::AsSaid,
+        };
+        let found = fleet.belongings.bindings_of_addon(&ObjectKey::of(on_cluster)).collect();
+        Some(Self { wanted: bindings(on_cluster, specs), found, registration })
+    }
+
+    /// That there are to be none.
+    fn none(fleet: &'a Fleet, key: &ObjectKey) -> Self {
+        let found = fleet.belongings.bindings_of_addon(key).collect();
+        Self { wanted: Vec::new(), found, registration: Registration::None }
+    }
+
+    /// What has to be written so that there is exactly what is wanted.
+    pub(super) fn writes(&self) -> Vec<Write<Fleet>> {
+        let missing = self.wanted.iter().filter_map(|wanted| {
+            let stored = self.found.iter().copied().find(|stored| is_same(stored, wanted));
+            match stored {
+                Some(stored) if stored.metadata.deletion_timestamp.is_some() => None,
+                // A binding can not be given another role.
+                Some(stored) if stored.role_ref != wanted.role_ref => Some(Write::delete(stored)),
+                stored => Write::ensure(stored, wanted.clone()),
+            }
+        });
+        let is_wanted = |stored: &RoleBinding| self.wanted.iter().any(|wanted| is_same(stored, wanted));
+        let others = self.found.iter().copied().filter(|stored| !is_wanted(stored));
+        let others = others.filter(|stored| stored.metadata.deletion_timestamp.is_none()).map(Write::delete);
+        missing.chain(others).collect()
+    }
+
+    /// How far it is with the agent's registration; nothing while something is still to be written.
+    pub(super) fn registered(&self) -> Option<Registered<'_>> {
+        let registered = match &self.registration {
+            Registration::None => Registered::NotNeeded,
+            Registration::AsSaid => Registered::Applied,
+            Registration::Misconfigured(why) => Registered::Failed(why),
+        };
+        self.writes().is_empty().then_some(registered)
+    }
+}
+
+fn is_same(one: &RoleBinding, other: &RoleBinding) -> bool {
+    ObjectKey::of(one) == ObjectKey::of(other)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,120 @@
+//! What agents of add-ons may do on the hub, and until when.
+
+use drover_api::cluster::ManagedCluster;
+use drover_engine::addon::set::Set;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::addon::{
+    scene::{Scene, words},
+    workshop::{Commission, Workshop},
+};
+
+const BINDING: &str = "open-cluster-management:hello:one:clusterrole:cm-admin";
+const CREATE: &str = "Create RoleBinding one/open-cluster-management:hello:one:clusterrole:cm-admin";
+const DELETE: &str = "Delete RoleBinding one/open-cluster-management:hello:one:clusterrole:cm-admin";
+
+fn key() -> ObjectKey {
+    ObjectKey::namespaced("one", "hello")
+}
+
+fn registration() -> Value {
+    let permission = json!({ "type": "CurrentCluster", "currentCluster": { "clusterRoleName": "cm-admin" } });
+    json!([{ "type": "KubeClient", "kubeClient": { "hubPermissions": [permission] } }])
+}
+
+/// A cluster with an add-on that was made from its template.
+fn scene() -> Scene {
+    let mut scene = Scene::new();
+    scene.cluster("one", &json!({}));
+    scene.template("hello", &registration());
+    let given = scene.given("hello");
+    scene.on_cluster("one", "hello", &json!({ "status": { "conditions": [given] } }));
+    make(&scene);
+    scene
+}
+
+/// Makes the works of the add-on.
+fn make(scene: &Scene) {
+    let on_cluster = scene.fleet.addons.mcas.get(&key()).expect("it is there");
+    let record = scene.fleet.configs.rollout(&ObjectKey::cluster_wide("hello")).expect("it is there");
+    let set = Set::read(&record.status.as_ref().expect("it has a status").sets[0]);
+    scene.fleet.addons.workshop.make(&Commission { fleet: &scene.fleet, on_cluster, set: &set });
+}
+
+/// The same, with what its agent may do.
+fn bound() -> Scene {
+    let mut scene = scene();
+    let on_cluster = scene.fleet.addons.mcas.get(&key()).expect("it is there");
+    let specs: Vec<_> = serde_json::from_value(registration()).expect("registrations");
+    let [binding] = &*bindings(on_cluster, &specs) else { panic!("not one binding") };
+    let binding = serde_json::to_value(binding).expect("a binding is JSON");
+    scene.set::<RoleBinding>(Some("one"), BINDING, binding);
+    scene
+}
+
+fn writes(scene: &Scene) -> Vec<String> {
+    words(&scene.plan(&Permissions::default(), &key()))
+}
+
+#[test]
+fn an_agent_gets_what_its_template_says() {
+    assert_eq!(writes(&scene()), [CREATE]);
+    assert_eq!(writes(&bound()), [""; 0]);
+}
+
+#[test]
+fn what_an_agent_may_do_goes_when_its_add_on_is_gone_and_not_before() {
+    let mut scene = bound();
+    let given = scene.given("hello");
+    let going =
+        json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:00:00Z" }, "status": { "conditions": [given] } });
+    scene.on_cluster("one", "hello", &going);
+    assert_eq!(writes(&scene), [""; 0], "it may have something to finish");
+    scene.gone::<ManagedClusterAddOn>(Some("one"), "hello");
+    assert_eq!(writes(&scene), [DELETE]);
+}
+
+#[test]
+fn who_is_shut_out_or_was_given_nothing_may_do_nothing() {
+    let mut scene = bound();
+    scene.set::<ManagedCluster>(None, "one", json!({ "spec": { "hubAcceptsClient": false } }));
+    assert_eq!(writes(&scene), [DELETE]);
+    scene.cluster("one", &json!({}));
+    assert_eq!(writes(&scene), [""; 0]);
+    scene.on_cluster("one", "hello", &json!({ "metadata": { "uid": "another" } }));
+    assert_eq!(writes(&scene), [DELETE], "this is another one, whose turn has not come");
+}
+
+#[test]
+fn an_agent_that_runs_keeps_what_it_may_do_when_its_template_is_lost_or_can_not_be_read() {
+    let mut scene = bound();
+    // As a hub finds it that is started again.
+    scene.fleet.addons.workshop = Workshop::default();
+    scene.fleet.list_own_types(&[]);
+    assert_eq!(writes(&scene), [""; 0], "its content is kept nowhere");
+    let mut scene = bound();
+    let mut record =
+        serde_json::to_value(scene.fleet.configs.rollout(&ObjectKey::cluster_wide("hello"))).expect("JSON");
+    let hook = json!({ "apiVersion": "batch/v1", "kind": "Job", "metadata": { "name": "hook",
+        "annotations": { "addon.open-cluster-management.io/addon-pre-delete": "" } } });
+    let spec = json!({ "addonName": "hello", "agentSpec": { "workload": { "manifests": [hook] } } });
+    let content = drover_engine::hash::content(&json!({ "spec": spec }));
+    record["status"]["sets"][0]["configs"][0]["specHash"] = json!(drover_engine::hash::spec_hash(&content));
+    scene.fleet.list_own_types(&[("hello", spec)]);
+    scene.set::<drover_api::drover::AddOnRollout>(None, "hello", json!({ "status": record["status"] }));
+    make(&scene);
+    assert_eq!(writes(&scene), [""; 0], "what it is given next makes no sense");
+}
+
+#[test]
+fn what_is_refused_is_said_with_what_to_do_about_it() {
+    let scene = scene();
+    let permissions = Permissions::default();
+    let forbidden = kube::core::Status::failure("you may not", "Forbidden").with_code(403);
+    permissions.refused(&key(), CREATE, &kube::Error::Api(Box::new(forbidden)));
+    let plan = words(&scene.plan(&permissions, &key()));
+    assert_eq!(plan, ["Patch ManagedClusterAddOn one/hello", CREATE]);
+    let why = permissions.refusals().get(&key()).cloned().expect("it was noted");
+    assert!(why.contains("you may not") && why.ends_with("labelled drover.dev/hub-binds=true"), "{why}");
+}

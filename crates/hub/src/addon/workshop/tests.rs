@@ -1,0 +1,137 @@
+//! How often works are made, for whom, and why.
+
+use drover_api::{addon::ConfigGroupResource, work::ManifestWork};
+use drover_runtime::controller::Plan;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::addon::{
+    Rollouts,
+    scene::{Scene, drain, words},
+    shelf::Shelf,
+};
+
+const CLUSTERS: [&str; 3] = ["one", "three", "two"];
+
+fn settings() -> ConfigGroupResource {
+    let (group, resource) = ("addon.open-cluster-management.io".to_owned(), "addondeploymentconfigs".to_owned());
+    ConfigGroupResource { group, resource }
+}
+
+/// Makes these be the settings of the clusters: each has its own, which holds one value.
+fn settle(scene: &mut Scene, version: u32, values: [&str; 3]) {
+    let configs = CLUSTERS.iter().zip(values).map(|(cluster, value)| {
+        let metadata = json!({ "namespace": cluster, "name": "own", "resourceVersion": format!("{version}") });
+        let spec = json!({ "customizedVariables": [{ "name": "LOG_LEVEL", "value": value }] });
+        serde_json::from_value(json!({ "metadata": metadata, "spec": spec })).expect("settings")
+    });
+    let configs: Vec<_> = configs.collect();
+    scene.fleet.list_configs(&settings(), configs);
+}
+
+/// A fleet whose clusters were given an add-on that is made from a template, each with settings of its own.
+fn scene() -> Scene {
+    let mut scene = Scene::new();
+    scene.template("hello", &json!([]));
+    let given = scene.given("hello");
+    for cluster in CLUSTERS {
+        scene.available(cluster, "True");
+        let ConfigGroupResource { group, resource } = settings();
+        let own = json!({ "group": group, "resource": resource, "namespace": cluster, "name": "own" });
+        let on_cluster = json!({ "spec": { "configs": [own] }, "status": { "conditions": [given] } });
+        scene.on_cluster(cluster, "hello", &on_cluster);
+    }
+    settle(&mut scene, 1, ["1", "1", "1"]);
+    scene.plan(&Rollouts::default(), &ObjectKey::cluster_wide("hello"));
+    scene
+}
+
+fn work_on(scene: &Scene, cluster: &str) -> Plan<Fleet> {
+    scene.plan(&AddOns::default(), &ObjectKey::namespaced(cluster, "hello"))
+}
+
+/// Works on all add-ons that are marked, as the hub would, and says which they were.
+fn work(scene: &Scene) -> Vec<String> {
+    let marked = drain(&scene.fleet.queues.addons);
+    for cluster in marked.iter().filter_map(|key| key.strip_suffix("/hello")) {
+        work_on(scene, cluster);
+    }
+    marked
+}
+
+/// How often works have been made.
+fn renderings(scene: &Scene) -> u32 {
+    let metrics = scene.fleet.addons.workshop.metrics.encode();
+    let line = r#"drover_steps_total{controller="drover-addon",step="render"} "#;
+    metrics.lines().find_map(|found| found.strip_prefix(line)).map_or(0, |count| count.parse().expect("a number"))
+}
+
+/// The work that a cluster is to have, as it was made, with this status.
+fn store(scene: &mut Scene, cluster: &str, status: &Value) {
+    let key = ObjectKey::namespaced(cluster, "hello");
+    let on_cluster = scene.fleet.addons.mcas.get(&key).expect("it is there");
+    let addon = scene.fleet.addons.cmas.get(&ObjectKey::cluster_wide("hello")).expect("it is there");
+    let shelf = Shelf::of(&scene.fleet, addon);
+    let own = shelf.own(on_cluster).expect("it has its own").overrides.expect("they can be had");
+    let set = shelf.configured(None, None).expect("it can be had").set.with(&own);
+    let commission = Commission { fleet: &scene.fleet, on_cluster, set: &set };
+    let Making::Made(blueprint, _) = scene.fleet.addons.workshop.look(&commission) else { panic!("it was made") };
+    let mut rendering = commission.render(&blueprint).expect("it can be made");
+    let mut work = serde_json::to_value(rendering.works.remove(0).work).expect("a work");
+    work["status"] = status.clone();
+    scene.set::<ManifestWork>(Some(cluster), "addon-hello-deploy-0", work);
+}
+
+/// A fleet whose works are all there, as they were made.
+fn settled() -> Scene {
+    let mut scene = scene();
+    work(&scene);
+    for cluster in CLUSTERS {
+        store(&mut scene, cluster, &json!({}));
+    }
+    work(&scene);
+    scene
+}
+
+#[test]
+fn works_are_made_once_for_each_cluster() {
+    let mut scene = scene();
+    assert_eq!(work(&scene), ["one/hello", "three/hello", "two/hello"]);
+    assert_eq!(renderings(&scene), 3);
+    for cluster in CLUSTERS {
+        store(&mut scene, cluster, &json!({}));
+    }
+    assert_eq!(work(&scene), ["one/hello", "three/hello", "two/hello"]);
+    assert_eq!(renderings(&scene), 3);
+}
+
+#[test]
+fn an_edit_of_one_clusters_settings_is_rendered_for_that_cluster_alone() {
+    let mut scene = settled();
+    settle(&mut scene, 2, ["1", "1", "9"]);
+    assert_eq!(work(&scene), ["two/hello"]);
+    assert_eq!(renderings(&scene), 4);
+    for cluster in ["one", "three"] {
+        work_on(&scene, cluster);
+    }
+    assert_eq!(renderings(&scene), 4, "the others have what they are to have");
+}
+
+#[test]
+fn nothing_is_rendered_because_of_a_works_status() {
+    let mut scene = settled();
+    let condition = json!({ "type": "Applied", "status": "True", "reason": "", "message": "", "observedGeneration": 1,
+        "lastTransitionTime": "2026-01-01T00:00:00Z" });
+    store(&mut scene, "two", &json!({ "conditions": [condition] }));
+    assert_eq!(work(&scene), ["two/hello"]);
+    assert_eq!(renderings(&scene), 3);
+}
+
+#[test]
+fn a_work_that_somebody_has_removed_is_rendered_for_its_cluster_alone() {
+    let mut scene = settled();
+    scene.gone::<ManifestWork>(Some("two"), "addon-hello-deploy-0");
+    assert_eq!(work(&scene), ["two/hello"]);
+    assert_eq!(renderings(&scene), 4);
+    assert!(words(&work_on(&scene, "two")).contains(&"Create ManifestWork two/addon-hello-deploy-0".to_owned()));
+}
