@@ -13,6 +13,7 @@
 #![expect(clippy::missing_panics_doc, reason = "a test ends by panicking")]
 
 mod backend;
+pub mod certificate;
 pub mod golden;
 pub mod objects;
 pub mod play;

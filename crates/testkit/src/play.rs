@@ -7,8 +7,12 @@ mod addon_manager;
 mod agent;
 mod conditions;
 mod crowd;
+mod feedback;
 pub(crate) mod identity;
+mod wish;
 
 pub use addon_manager::AddOnManager;
 pub use agent::{Agent, Applicant, ask};
 pub use crowd::{Behaviour, Crowd};
+pub use identity::Asked;
+pub use wish::Wish;

@@ -1,12 +1,13 @@
 //! What a scenario is handed.
 
 use std::{
-    path::Path,
+    fs,
+    path::{Path, PathBuf},
     process::{Output, Stdio},
     sync::atomic::{AtomicU32, Ordering},
 };
 
-use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::api::{authentication::v1::TokenRequest, core::v1::Namespace};
 use kube::{
     Api, Client, Config, ResourceExt,
     api::{ObjectMeta, PostParams},
@@ -68,6 +69,12 @@ impl World {
         identity::by_token(self, namespace, name).await
     }
 
+    /// The client of somebody who has been given this token.
+    #[must_use]
+    pub fn bearing(&self, token: TokenRequest) -> Client {
+        identity::with_token(self, token)
+    }
+
     /// The client of somebody who has a certificate for that user and those groups.
     pub async fn certified(&self, user: &str, groups: &[&str]) -> Client {
         identity::by_certificate(self, user, groups).await
@@ -106,9 +113,36 @@ impl World {
 
     /// Runs `kubectl` as an administrator, with text for its standard input.
     pub async fn kubectl_with_input<'a>(&self, args: impl IntoIterator<Item = &'a str>, input: &[u8]) -> Kubectl {
+        self.run_kubectl(self.kubeconfig(), args, input).await
+    }
+
+    /// Runs `kubectl` as whose kubeconfig this is.
+    pub async fn kubectl_as<'a>(&self, kubeconfig: &Path, args: impl IntoIterator<Item = &'a str>) -> Kubectl {
+        self.run_kubectl(kubeconfig, args, b"").await
+    }
+
+    /// Writes a kubeconfig of that name with somebody's credentials, which goes with the server.
+    pub(crate) fn write_kubeconfig(&self, name: &str, credentials: &AuthInfo) -> PathBuf {
+        let mut kubeconfig = Kubeconfig::read_from(self.kubeconfig()).expect("the server's kubeconfig can be read");
+        for user in &mut kubeconfig.auth_infos {
+            user.auth_info = Some(credentials.clone());
+        }
+        let path = self.kubeconfig().with_file_name(format!("{name}.kubeconfig"));
+        // JSON is YAML.
+        let text = serde_json::to_vec(&kubeconfig).expect("a kubeconfig is JSON");
+        fs::write(&path, text).expect("the server's folder is writable");
+        path
+    }
+
+    async fn run_kubectl<'a>(
+        &self,
+        kubeconfig: &Path,
+        args: impl IntoIterator<Item = &'a str>,
+        input: &[u8],
+    ) -> Kubectl {
         let mut process = Command::new(Server::kubectl())
             .arg("--kubeconfig")
-            .arg(self.kubeconfig())
+            .arg(kubeconfig)
             .args(args)
             // Whatever the person who runs the tests has set up must not show.
             .env_remove("KUBECONFIG")

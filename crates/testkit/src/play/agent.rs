@@ -22,7 +22,12 @@ use kube::{
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
-use super::{conditions::holds, identity::Asked};
+use super::{
+    conditions::holds,
+    feedback::{Rise, feedback},
+    identity::Asked,
+    wish::Wish,
+};
 use crate::{World, objects, wait};
 
 /// The group of those who may bring clusters in.
@@ -50,7 +55,8 @@ impl Applicant {
         object.spec.hub_accepts_client = false;
         let clusters = Api::<ManagedCluster>::all(bootstrap.clone());
         clusters.create(&PostParams::default(), &object).await.expect("a cluster asks to be let in");
-        Self { cluster: cluster.to_owned(), asked: ask_for_agent(world, bootstrap, cluster).await }
+        let asked = Asked::new(world, bootstrap, &Wish::of_cluster(cluster)).await;
+        Self { cluster: cluster.to_owned(), asked }
     }
 
     /// The name of the cluster's signing request.
@@ -166,13 +172,7 @@ impl Agent {
 
 /// Asks for the certificate of a cluster's agent in somebody's name, and returns the name of the request.
 pub async fn ask(world: &World, somebody: Client, cluster: &str) -> String {
-    ask_for_agent(world, somebody, cluster).await.name().to_owned()
-}
-
-async fn ask_for_agent(world: &World, somebody: Client, cluster: &str) -> Asked {
-    let group = format!("system:open-cluster-management:{cluster}");
-    let groups = [group.as_str(), "system:open-cluster-management:managed-clusters"];
-    Asked::new(somebody, &world.unique(cluster), Some(cluster), &format!("{group}:agent"), &groups).await
+    Asked::new(world, somebody, &Wish::of_cluster(cluster)).await.name().to_owned()
 }
 
 /// Waits until somebody may do something, to one object or in one namespace.
@@ -209,12 +209,13 @@ fn is_reported(work: &ManifestWork) -> bool {
 
 /// Reports a work as applied and available. It may be gone by now, or have changed, in which case it will be seen again.
 async fn report(works: &Api<ManifestWork>, work: &ManifestWork) {
-    let patch = json!({ "metadata": { "resourceVersion": work.resource_version() }, "status": success(work) });
+    let patch =
+        json!({ "metadata": { "resourceVersion": work.resource_version() }, "status": success(work, Rise::Ready) });
     let _ = works.patch_status(&work.name_any(), &PatchParams::default(), &Patch::Merge(patch)).await;
 }
 
-/// The status of a work that is applied and available.
-pub(super) fn success(work: &ManifestWork) -> ManifestWorkStatus {
+/// The status of a work that is applied and available, with the feedback that it asks for.
+pub(super) fn success(work: &ManifestWork, rise: Rise) -> ManifestWorkStatus {
     let generation = work.metadata.generation;
     let applied = |what| holds("Applied", &format!("AppliedManifest{what}Complete"), "Applied", generation);
     let manifests = work.spec.manifests().iter().zip(0..);
@@ -227,7 +228,7 @@ pub(super) fn success(work: &ManifestWork) -> ManifestWorkStatus {
             manifests: manifests
                 .map(|(manifest, ordinal)| ManifestStatus {
                     resource_meta: resource_meta(manifest, ordinal),
-                    status_feedback: None,
+                    status_feedback: feedback(work, manifest, rise),
                     conditions: vec![applied("")],
                 })
                 .collect(),

@@ -1,11 +1,12 @@
 //! Who somebody is to the API server: by a certificate, or by a service account's token.
 
-use drover_api::names::CLUSTER_NAME_LABEL;
+use std::path::PathBuf;
+
 use k8s_openapi::{
     ByteString,
     api::{
         authentication::v1::{TokenRequest, TokenRequestSpec},
-        certificates::v1::{CertificateSigningRequest, CertificateSigningRequestSpec},
+        certificates::v1::CertificateSigningRequest,
         core::v1::ServiceAccount,
         rbac::v1::{ClusterRole, ClusterRoleBinding, PolicyRule, RoleRef, Subject},
     },
@@ -13,81 +14,83 @@ use k8s_openapi::{
 use kube::{
     Api, Client, Config, ResourceExt,
     api::{ObjectMeta, Patch, PatchParams, PostParams},
+    config::AuthInfo,
 };
 use p256::{
-    ecdsa::{DerSignature, SigningKey},
+    ecdsa::SigningKey,
     elliptic_curve::Generate,
     pkcs8::{EncodePrivateKey, LineEnding},
 };
 use serde_json::json;
-use x509_cert::{
-    builder::{Builder, RequestBuilder},
-    der::EncodePem,
-    name::Name,
-};
 
+use super::wish::Wish;
 use crate::{World, wait};
-
-const CLIENT_SIGNER: &str = "kubernetes.io/kube-apiserver-client";
 
 /// A client that acts as `user` in `groups`, by a certificate that the server's own signer has made.
 pub(crate) async fn by_certificate(world: &World, user: &str, groups: &[&str]) -> Client {
-    let asked = Asked::new(world.client(), &world.unique("identity"), None, user, groups).await;
-    asked.approve().await;
-    asked.client(world).await
+    Asked::approved(world, &Wish::to_be(user, groups)).await.client(world).await
 }
 
 /// Somebody who has asked for a certificate.
-pub(super) struct Asked {
+pub struct Asked {
     key: SigningKey,
     requests: Api<CertificateSigningRequest>,
     name: String,
 }
 
 impl Asked {
-    /// Asks for a certificate, in the name of whose `client` it is; for a cluster if one is named.
-    pub(super) async fn new(client: Client, name: &str, cluster: Option<&str>, user: &str, groups: &[&str]) -> Self {
+    /// Asks for a certificate, in the name of whose `client` it is.
+    pub async fn new(world: &World, client: Client, wish: &Wish) -> Self {
         let key = SigningKey::generate();
         let requests = Api::<CertificateSigningRequest>::all(client);
-        let usages = ["digital signature", "key encipherment", "client auth"];
-        let spec = CertificateSigningRequestSpec {
-            request: ByteString(signing_request(&key, user, groups)),
-            signer_name: CLIENT_SIGNER.to_owned(),
-            usages: Some(usages.map(str::to_owned).to_vec()),
-            ..CertificateSigningRequestSpec::default()
-        };
-        let mut request = CertificateSigningRequest { metadata: named(name), spec, status: None };
-        if let Some(cluster) = cluster {
-            request.labels_mut().insert(CLUSTER_NAME_LABEL.to_owned(), cluster.to_owned());
-        }
+        let request = wish.request(&world.unique(wish.name()), &key);
         let name = requests.create(&PostParams::default(), &request).await.expect("a request can be made").name_any();
         Self { key, requests, name }
     }
 
-    /// The name of the request.
-    pub(super) fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Approves the request, in the name of who asked.
-    async fn approve(&self) {
+    /// Asks for a certificate as an administrator, who approves it.
+    pub async fn approved(world: &World, wish: &Wish) -> Self {
+        let asked = Self::new(world, world.client(), wish).await;
         let approved =
             json!({ "type": "Approved", "status": "True", "reason": "Scenario", "message": "part of a scenario" });
         let approval = Patch::Merge(json!({ "status": { "conditions": [approved] } }));
         let params = PatchParams::default();
-        self.requests.patch_approval(&self.name, &params, &approval).await.expect("a request can be approved");
+        asked.requests.patch_approval(&asked.name, &params, &approval).await.expect("a request can be approved");
+        asked
+    }
+
+    /// The name of the request.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The certificate in PEM, once it is there.
+    pub async fn certificate(&self, world: &World) -> Vec<u8> {
+        let requests = Api::<CertificateSigningRequest>::all(world.client());
+        let signed = wait::until(&requests, &self.name, "it is signed", |request| certificate(request).is_some()).await;
+        certificate(&signed).expect("it was waited for").0.clone()
     }
 
     /// The client that the certificate makes, once it is there.
-    pub(super) async fn client(self, world: &World) -> Client {
-        let requests = Api::<CertificateSigningRequest>::all(world.client());
-        let signed = wait::until(&requests, &self.name, "it is signed", |request| certificate(request).is_some()).await;
-        let certificate = certificate(&signed).expect("it was waited for");
-        let key = self.key.to_pkcs8_pem(LineEnding::LF).expect("a key can be written as PEM");
+    pub async fn client(&self, world: &World) -> Client {
         let mut config = world.anonymous();
-        config.auth_info.client_certificate_data = Some(base64(&certificate.0));
-        config.auth_info.client_key_data = Some(base64(key.as_bytes()).into());
+        config.auth_info = self.credentials(world).await;
         connect(config)
+    }
+
+    /// A file with the certificate for `kubectl`, once it is there. It goes with the server.
+    pub async fn kubeconfig(&self, world: &World) -> PathBuf {
+        world.write_kubeconfig(&self.name, &self.credentials(world).await)
+    }
+
+    async fn credentials(&self, world: &World) -> AuthInfo {
+        let key = self.key.to_pkcs8_pem(LineEnding::LF).expect("a key can be written as PEM");
+        AuthInfo {
+            client_certificate_data: Some(base64(&self.certificate(world).await)),
+            client_key_data: Some(base64(key.as_bytes()).into()),
+            ..AuthInfo::default()
+        }
     }
 }
 
@@ -102,15 +105,15 @@ pub(super) async fn make_account(world: &World, namespace: &str, name: &str) {
 pub(crate) async fn by_token(world: &World, namespace: &str, name: &str) -> Client {
     let accounts = Api::<ServiceAccount>::namespaced(world.client(), namespace);
     let request = TokenRequest { spec: Some(TokenRequestSpec::default()), ..TokenRequest::default() };
-    let token = accounts
-        .create_token_request(name, &PostParams::default(), &request)
-        .await
-        .expect("a token is given out")
-        .status
-        .expect("a token request is answered at once")
-        .token;
+    let token = accounts.create_token_request(name, &PostParams::default(), &request).await;
+    with_token(world, token.expect("a token is given out"))
+}
+
+/// A client that acts as the service account that a token was given out for.
+pub(crate) fn with_token(world: &World, token: TokenRequest) -> Client {
     let mut config = world.anonymous();
-    config.auth_info.token = token.map(Into::into);
+    let status = token.status.expect("a token request is answered at once");
+    config.auth_info.token = status.token.map(Into::into);
     connect(config)
 }
 
@@ -149,15 +152,6 @@ fn named(name: &str) -> ObjectMeta {
 
 fn role_ref(kind: &str, name: &str) -> RoleRef {
     RoleRef { api_group: Some("rbac.authorization.k8s.io".to_owned()), kind: kind.to_owned(), name: name.to_owned() }
-}
-
-/// A signing request in PEM. All groups go into one multi-valued part of the subject, as Go's library does it.
-fn signing_request(key: &SigningKey, user: &str, groups: &[&str]) -> Vec<u8> {
-    let organisations: Vec<_> = groups.iter().map(|group| format!("O={group}")).collect();
-    let subject: Name = format!("CN={user},{}", organisations.join("+")).parse().expect("a valid subject");
-    let request = RequestBuilder::new(subject).expect("a request can be made");
-    let request = request.build::<_, DerSignature>(key).expect("a request can be signed");
-    request.to_pem(LineEnding::LF).expect("a request can be written as PEM").into_bytes()
 }
 
 fn certificate(request: &CertificateSigningRequest) -> Option<&ByteString> {

@@ -9,7 +9,7 @@ use drover_api::{
         ADDON_NAME_LABEL, ADDON_VERSION_LABEL, AVAILABLE, CONFIG_SPEC_HASH_ANNOTATION, CONFIGURED, GIVEN,
         MANIFEST_APPLIED, PROGRESSING,
     },
-    work::ManifestWork,
+    work::{ManifestWork, ManifestWorkStatus, StatusFeedback},
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{Resource, ResourceExt};
@@ -22,6 +22,7 @@ use crate::{
         addon_manager::{given_configs, manifests_applied},
         agent::success,
         conditions::{fails, holds},
+        feedback::Rise,
     },
 };
 
@@ -37,6 +38,21 @@ pub enum Behaviour {
     Fails,
     /// Reports them as applied and available after a while, by tokio's clock.
     Slow(Duration),
+    /// Reports them as applied and available; but what they deploy never gets ready, while what ran before still does.
+    Stuck,
+    /// Reports them as applied and available; but nothing of what they deploy runs.
+    Down,
+}
+
+impl Behaviour {
+    /// How what works deploy comes up.
+    fn rise(self) -> Rise {
+        match self {
+            Self::Stuck => Rise::Stuck,
+            Self::Down => Rise::Down,
+            Self::Well | Self::Silent | Self::Fails | Self::Slow(_) => Rise::Ready,
+        }
+    }
 }
 
 /// What an add-on says of itself on a cluster.
@@ -106,7 +122,8 @@ impl Member {
 
     /// The manager makes its work, or brings it up to what the add-on was given.
     fn deploy(&self, addon: &str, cluster: &str) -> Option<Act> {
-        let given = self.addon().filter(|addon| is_alive(*addon) && is_given(addon) && !is_refused(addon))?;
+        let is_ours = |addon: &&ManagedClusterAddOn| !is_templated(addon) && !is_refused(addon);
+        let given = self.addon().filter(|addon| is_alive(*addon) && is_given(addon)).filter(is_ours)?;
         let wanted = wanted_work(addon, cluster, given);
         match self.works.get(&wanted.name_any()) {
             None => Some(Act::Make(Box::new(wanted))),
@@ -122,7 +139,10 @@ impl Member {
         let object = self.addon().filter(|addon| is_alive(*addon))?;
         let known = conditions(object);
         let mut reported = known.to_vec();
-        if self.works.contains_key(&work_name(addon)) && find(known, MANIFEST_APPLIED).is_none() {
+        if !is_templated(object)
+            && self.works.contains_key(&work_name(addon))
+            && find(known, MANIFEST_APPLIED).is_none()
+        {
             reported.push(manifests_applied());
         }
         if let Some(health) = self.health.map(Health::condition)
@@ -141,12 +161,15 @@ impl Member {
                 Behaviour::Silent => continue,
                 Behaviour::Fails if is_reported(work, "Applied", "False") => continue,
                 Behaviour::Fails => return Some(Step::Act(Act::Answer(name.clone(), failure(work)))),
-                Behaviour::Well | Behaviour::Slow(_) if is_well(work) => continue,
-                Behaviour::Well => now,
+                behaviour if is_well(work) && feedback(work) == feedback_of(&success(work, behaviour.rise())) => {
+                    continue;
+                }
+                Behaviour::Well | Behaviour::Stuck | Behaviour::Down => now,
                 Behaviour::Slow(delay) => since(&mut self.asked, name, work, now) + delay,
             };
             if due <= now {
-                return Some(Step::Act(Act::Answer(name.clone(), status(work, &json!(success(work))))));
+                let answer = success(work, self.behaviour.rise());
+                return Some(Step::Act(Act::Answer(name.clone(), status(work, &json!(answer)))));
             }
             earliest = Some(earliest.map_or(due, |earliest: Instant| earliest.min(due)));
         }
@@ -174,6 +197,12 @@ fn is_given(addon: &ManagedClusterAddOn) -> bool {
         reference.desired_config.as_ref().is_some_and(|config| !config.spec_hash.is_missing())
     };
     holds(CONFIGURED) && references.all(is_found)
+}
+
+/// Whether an add-on is made from a template, so that it has no manager.
+fn is_templated(addon: &ManagedClusterAddOn) -> bool {
+    let mut references = addon.status.iter().flat_map(|status| &status.config_references);
+    references.any(|reference| reference.group_resource.resource == "addontemplates")
 }
 
 /// Whether a version is asked for that the manager does not know. It leaves everything as it is then.
@@ -254,6 +283,16 @@ fn is_alive<K: Resource>(object: &K) -> bool {
     object.meta().deletion_timestamp.is_none()
 }
 
+/// What was reported of the objects of a work.
+fn feedback(work: &ManifestWork) -> Vec<Option<&StatusFeedback>> {
+    work.status.as_ref().map(feedback_of).unwrap_or_default()
+}
+
+fn feedback_of(status: &ManifestWorkStatus) -> Vec<Option<&StatusFeedback>> {
+    let manifests = status.resource_status.iter().flat_map(|status| &status.manifests);
+    manifests.map(|manifest| manifest.status_feedback.as_ref()).collect()
+}
+
 fn is_well(work: &ManifestWork) -> bool {
     is_reported(work, "Applied", "True") && is_reported(work, "Available", "True")
 }
@@ -280,7 +319,7 @@ fn put(conditions: &mut Vec<Condition>, condition: Condition) {
 
 #[cfg(test)]
 mod tests {
-    use drover_api::{addon::ManagedClusterAddOnSpec, work::ManifestWorkStatus};
+    use drover_api::addon::ManagedClusterAddOnSpec;
 
     use super::*;
 
