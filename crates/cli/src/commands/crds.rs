@@ -26,13 +26,15 @@ pub(crate) struct Crds {
 }
 
 /// The policies that guard what RBAC can not, each with its binding.
-const POLICIES: [&str; 8] = [
+const POLICIES: [&str; 10] = [
     include_str!("../../../../deploy/policies/accept-cluster.yaml"),
     include_str!("../../../../deploy/policies/bind-cluster-set.yaml"),
+    include_str!("../../../../deploy/policies/bind-template-role.yaml"),
     include_str!("../../../../deploy/policies/describe-cluster.yaml"),
     include_str!("../../../../deploy/policies/join-cluster-set.yaml"),
     include_str!("../../../../deploy/policies/name-cluster.yaml"),
     include_str!("../../../../deploy/policies/name-executor.yaml"),
+    include_str!("../../../../deploy/policies/report-addon.yaml"),
     include_str!("../../../../deploy/policies/report-cluster.yaml"),
     include_str!("../../../../deploy/policies/use-placement.yaml"),
 ];

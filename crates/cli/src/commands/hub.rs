@@ -13,8 +13,8 @@ use std::{
 use anyhow::{Context, bail};
 use clap::Args;
 use drover_api::{cluster::Placement, drover::AddOnRollout};
-use drover_hub::{Area, Controllers, Dialect, Hub, Options, detect_dialect};
-use drover_runtime::{client, clock::Clock};
+use drover_hub::{Area, Controllers, Dialect, EPOCH, Hub, Options, detect_dialect};
+use drover_runtime::{client, clock::Clock, store::ObjectKey};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::{
     Api, Client, Config, Resource,
@@ -62,6 +62,12 @@ pub(crate) struct HubCommand {
     /// accepted are approved. Can be given several times; an empty one is nobody's.
     #[arg(long = "bootstrap-group", value_name = "GROUP", default_value = BOOTSTRAP_GROUP)]
     bootstrap_groups: Vec<String>,
+    /// The Secret with the CA that the API server trusts for its clients, as tls.crt and tls.key or ca.crt and ca.key. Use this where the
+    /// Kubernetes does not sign for kubernetes.io/kube-apiserver-client, as some managed ones do not: agents are approved there and never
+    /// get their certificates. The hub then signs for them itself; it needs a Role to get that Secret, and a ClusterRole with the label
+    /// drover.dev/hub-signs to sign for that signer.
+    #[arg(long, value_name = "NAMESPACE/NAME", value_parser = secret)]
+    client_signing_ca: Option<ObjectKey>,
     /// Where it is told why a placement selects what it selects, at /debug/placements/NAMESPACE/NAME; nowhere if it is not
     /// set. It is plain HTTP, and whoever asks sends a token: use a loopback address such as 127.0.0.1:8090, and reach it
     /// with `kubectl port-forward`.
@@ -108,9 +114,11 @@ impl HubCommand {
             health_listen: Some(self.health_listen),
             controllers: self.controllers.clone(),
             bootstrap_groups: self.bootstrap_groups.iter().filter(|group| !group.is_empty()).cloned().collect(),
+            client_ca: self.client_signing_ca.clone(),
             debug_listen: self.debug_listen,
             adopt_existing: self.adopt_existing,
             dialect: self.dialect(&client).await?,
+            epoch: EPOCH,
         };
         if options.identity.is_some() {
             check_namespace(&client, &options.namespace).await?;
@@ -163,6 +171,16 @@ impl HubCommand {
     }
 }
 
+/// Reads where a Secret is.
+fn secret(text: &str) -> Result<ObjectKey, String> {
+    match text.split_once('/') {
+        Some((namespace, name)) if !namespace.is_empty() && !name.is_empty() && !name.contains('/') => {
+            Ok(ObjectKey::namespaced(namespace, name))
+        }
+        _ => Err(format!("{text:?} names no Secret: write its namespace, a slash and its name")),
+    }
+}
+
 /// A name that no other hub has: that of the host, with the number of the process.
 fn own_identity() -> String {
     let host = env::var("HOSTNAME").or_else(|_| fs::read_to_string("/etc/hostname")).unwrap_or_default();
@@ -208,5 +226,18 @@ async fn check_namespace(client: &Client, namespace: &str) -> anyhow::Result<()>
         Ok(None) => bail!("there is no namespace {namespace}, where hubs elect their leader: apply deploy/hub"),
         // Whoever may not look may still lead.
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_named_by_its_namespace_and_its_name() {
+        assert_eq!(secret("hub/ca"), Ok(ObjectKey::namespaced("hub", "ca")));
+        for wrong in ["", "ca", "/ca", "hub/", "hub/ca/more"] {
+            assert!(secret(wrong).is_err(), "{wrong}");
+        }
     }
 }

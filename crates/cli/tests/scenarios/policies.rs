@@ -26,8 +26,9 @@ drover_testkit::scenarios! {
 }
 
 async fn everybody_may_do_what_the_table_says(world: World) {
-    let hub = start(as_hub(&world).await, None).await;
-    let cast = Cast::assemble(&world).await;
+    let client = as_hub(&world).await;
+    let hub = start(client.clone(), None).await;
+    let cast = Cast::assemble(&world, client).await;
     hub.stop().await;
     world.namespace_named("fleet").await;
     world.kubectl_with_input(["apply", "--server-side", "-f", "-"], documented_roles().as_bytes()).await.success();

@@ -10,6 +10,7 @@ mod lifecycle;
 mod observer;
 mod ocm;
 mod steering;
+mod templates;
 mod versions;
 
 use std::{collections::BTreeMap, time::Duration};
@@ -19,7 +20,7 @@ use drover_api::{
         AddOnDeploymentConfig, AddOnHubConfig, AddOnTemplate, ClusterManagementAddOn, ConfigSpecHash,
         InstallConfigReference, ManagedClusterAddOn, ManagedClusterAddOnSpec,
     },
-    cluster::{ManagedCluster, Placement, PlacementDecision},
+    cluster::{Placement, PlacementDecision},
     drover::{AddOnRollout, AddOnRolloutStatus, RolloutProgress},
     names::{PLACEMENT_LABEL, PROGRESSING, PROVEN},
 };
@@ -39,7 +40,7 @@ use kube::{
 };
 use serde_json::{Value, json};
 
-use crate::running::{as_hub, change, create, hub_clock, options};
+use crate::running::{as_hub, change, create, hub_clock, options, reach};
 
 /// The name of the add-on.
 const ADDON: &str = "helloworld";
@@ -141,13 +142,7 @@ impl Field {
 
     /// Has a cluster be available, or not.
     async fn reach(&self, name: &str, available: &str) {
-        let condition = json!({
-            "type": "ManagedClusterConditionAvailable", "status": available, "reason": "Scenario", "message": "",
-            "lastTransitionTime": "2026-01-01T00:00:00Z",
-        });
-        let status = Patch::Merge(json!({ "status": { "conditions": [condition] } }));
-        let clusters = Api::<ManagedCluster>::all(self.world.client());
-        clusters.patch_status(name, &PatchParams::default(), &status).await.expect("a cluster has a status");
+        reach(&self.world, name, available).await;
     }
 
     /// Has a placement select exactly these clusters.

@@ -6,7 +6,7 @@ use drover_api::{
     cluster::{ManagedCluster, ManagedClusterSetBinding, ManagedClusterSetBindingSpec, Placement},
     names::{CLUSTER_AVAILABLE, CLUSTER_SET_LABEL},
 };
-use drover_hub::{Controllers, Dialect, Hub, Options};
+use drover_hub::{Controllers, Dialect, EPOCH, Hub, Options};
 use drover_runtime::clock::{Clock, ManualClock, after};
 use drover_testkit::{
     World,
@@ -38,11 +38,15 @@ pub(crate) async fn start(client: Client, identity: Option<&str>) -> Hub {
 }
 
 pub(crate) async fn start_at(client: Client, identity: Option<&str>, clock: Clock) -> Hub {
-    // What a hub says shows with the scenario that failed.
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info,kube=warn"));
-    let _ = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_test_writer().try_init();
+    show_what_hubs_say();
     let options = Options { identity: identity.map(str::to_owned), ..options() };
     Hub::start(client, &options, clock).await.expect("the hub starts")
+}
+
+/// Has what a hub says show with the scenario that failed.
+pub(crate) fn show_what_hubs_say() {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info,kube=warn"));
+    let _ = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_test_writer().try_init();
 }
 
 /// A clock for a hub, to be moved by hand. It is ahead of the server's, so that no cluster is made in its future.
@@ -57,8 +61,10 @@ pub(crate) fn options() -> Options {
         identity: None,
         health_listen: None,
         debug_listen: None,
+        client_ca: None,
         adopt_existing: false,
         dialect: Dialect::Drover,
+        epoch: EPOCH,
         controllers: Controllers::default(),
         bootstrap_groups: BTreeSet::from(["system:bootstrappers:managedcluster".to_owned()]),
     }
@@ -68,15 +74,18 @@ pub(crate) fn options() -> Options {
 pub(crate) async fn make_cluster(world: &World, name: &str, set: &str) {
     let clusters = Api::<ManagedCluster>::all(world.client());
     create(&clusters, objects::cluster(name).labelled(CLUSTER_SET_LABEL, set)).await;
-    let available = json!({
-        "type": CLUSTER_AVAILABLE,
-        "status": "True",
-        "reason": "ManagedClusterAvailable",
-        "message": "",
+    reach(world, name, "True").await;
+}
+
+/// Has a cluster be available, or not.
+pub(crate) async fn reach(world: &World, cluster: &str, available: &str) {
+    let condition = json!({
+        "type": CLUSTER_AVAILABLE, "status": available, "reason": "Scenario", "message": "as the scenario says",
         "lastTransitionTime": "2026-01-01T00:00:00Z",
     });
-    let status = Patch::Merge(json!({ "status": { "conditions": [available] } }));
-    clusters.patch_status(name, &PatchParams::default(), &status).await.expect("a cluster has a status");
+    let status = Patch::Merge(json!({ "status": { "conditions": [condition] } }));
+    let clusters = Api::<ManagedCluster>::all(world.client());
+    clusters.patch_status(cluster, &PatchParams::default(), &status).await.expect("a cluster has a status");
 }
 
 pub(crate) async fn create<K>(api: &Api<K>, object: K) -> K

@@ -20,11 +20,13 @@ pub(super) enum Who {
     AgentOfC10,
     /// One of a team, without any special right.
     User,
-    /// One of a team who holds the special rights: for the cluster west-1, the set team-a, the executor `deployer` on c1, and
-    /// the placement `everywhere` of the namespace `fleet`.
+    /// One of a team who holds the special rights: for the cluster west-1, the set team-a, the executor `deployer` on c1,
+    /// the placement `everywhere` of the namespace `fleet`, and binding the role `cm-admin`.
     Trusted,
     /// One of a team who may name the executor `deployer` on all clusters.
     Deployer,
+    /// The hub, with the role that it is shipped with.
+    Hub,
 }
 
 impl Who {
@@ -54,10 +56,11 @@ pub(super) struct Cast {
     user: Client,
     trusted: Client,
     deployer: Client,
+    hub: Client,
 }
 
 impl Cast {
-    pub(super) async fn assemble(world: &World) -> Self {
+    pub(super) async fn assemble(world: &World, hub: Client) -> Self {
         Self {
             admin: world.client(),
             newcomer: world.certified("newcomer", &["system:bootstrappers:managedcluster"]).await,
@@ -66,6 +69,7 @@ impl Cast {
             user: world.certified("user", &["team"]).await,
             trusted: world.certified("trusted", &["team"]).await,
             deployer: world.certified("deployer", &["team"]).await,
+            hub,
         }
     }
 
@@ -78,6 +82,7 @@ impl Cast {
             Who::User => &self.user,
             Who::Trusted => &self.trusted,
             Who::Deployer => &self.deployer,
+            Who::Hub => &self.hub,
         };
         client.clone()
     }

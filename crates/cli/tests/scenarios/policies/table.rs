@@ -1,22 +1,24 @@
 //! The table. The objects that are changed, and everybody's roles, are in `crates/cli/tests/policies.yaml` and in
 //! `docs/security.md`.
 
-use drover_api::names::{CLUSTER_AVAILABLE, HUB_ACCEPTED};
+use drover_api::names::{CLUSTER_AVAILABLE, HUB_ACCEPTED, TEMPLATE_BINDING_LABEL};
 use serde_json::{Value, json};
 
 use super::attempt::{
     Act, By, Outcome, Row,
-    Who::{self, Admin, AgentOfC1, AgentOfC10, Deployer, Newcomer, Trusted, User},
+    Who::{self, Admin, AgentOfC1, AgentOfC10, Deployer, Hub, Newcomer, Trusted, User},
 };
 
 const ACCEPT: &str = "accept-cluster";
 const BIND: &str = "bind-cluster-set";
+const BIND_ROLE: &str = "bind-template-role";
 const DESCRIBE: &str = "describe-cluster";
 const EXECUTE: &str = "name-executor";
 const JOIN: &str = "join-cluster-set";
 const NAME: &str = "name-cluster";
 const PLACE: &str = "use-placement";
 const REPORT: &str = "report-cluster";
+const REPORT_ADDON: &str = "report-addon";
 
 const SET_LABEL: &str = "cluster.open-cluster-management.io/clusterset";
 
@@ -29,6 +31,8 @@ pub(super) fn rows() -> Vec<Row> {
         describing_as_an_agent(),
         moving(),
         binding(),
+        giving_a_role_as_the_hub(),
+        giving_a_role_as_somebody_else(),
         naming_an_executor(),
         changing_what_an_executor_applies(),
         naming_an_executor_for_the_hub(),
@@ -38,6 +42,7 @@ pub(super) fn rows() -> Vec<Row> {
         meddling(AgentOfC1, "c10"),
         meddling(AgentOfC10, "c1"),
         reporting_on_a_cluster(),
+        reporting_on_an_addon(),
     ];
     let rows = parts.into_iter().flatten().flat_map(Row::in_every_way);
     rows.chain(working_as_an_agent()).chain(leaving_out_what_the_hub_says()).collect()
@@ -192,6 +197,71 @@ fn binding() -> Vec<Row> {
         Trusted.creates(new("team-a")).allowed(),
         Trusted.creates(new("team-c")).refused(BIND, "binding the set \"team-c\" needs the right"),
         Admin.creates(new("team-a")).allowed(),
+    ]
+}
+
+/// A binding of a role in a namespace, with these fields in its metadata, as the hub makes them for agents of add-ons.
+fn role_binding(namespace: &str, (kind, role): (&str, &str), mut metadata: Value) -> Value {
+    metadata["name"] = metadata.get("name").cloned().unwrap_or_else(|| "new".into());
+    metadata["namespace"] = namespace.into();
+    let rbac = "rbac.authorization.k8s.io";
+    json!({
+        "apiVersion": format!("{rbac}/v1"),
+        "kind": "RoleBinding",
+        "metadata": metadata,
+        "roleRef": { "apiGroup": rbac, "kind": kind, "name": role },
+        "subjects": [{ "apiGroup": rbac, "kind": "Group", "name": "system:open-cluster-management:cluster:c1:addon:hello" }],
+    })
+}
+
+fn of_a_template() -> Value {
+    json!({ "labels": { TEMPLATE_BINDING_LABEL: "" } })
+}
+
+/// RBAC lets the hub give away whatever it has; the policy lets it give away, by a template, what it may bind.
+fn giving_a_role_as_the_hub() -> Vec<Row> {
+    let tokens = ("ClusterRole", "drover-hub-addon-tokens");
+    let gives = |namespace, role, metadata| Hub.creates(role_binding(namespace, role, metadata));
+    vec![
+        gives("c1", tokens, of_a_template())
+            .refused(BIND_ROLE, "the ClusterRole \"drover-hub-addon-tokens\" to agents"),
+        gives("c1", ("ClusterRole", "drover-hub"), of_a_template()).refused(BIND_ROLE, "needs the right to bind it"),
+        gives("c1", tokens, json!({})).allowed(),
+        gives("open-cluster-management-hub", ("Role", "drover-hub"), of_a_template())
+            .refused(BIND_ROLE, "giving the Role \"drover-hub\" to agents of add-ons"),
+        // This it may bind for agents of clusters; that no template can name it is up to the hub.
+        gives("c1", ("ClusterRole", "open-cluster-management:managedcluster:work"), of_a_template()).allowed(),
+    ]
+}
+
+fn giving_a_role_as_somebody_else() -> Vec<Row> {
+    let role = ("ClusterRole", "cm-admin");
+    let new = |role| role_binding("c1", role, of_a_template());
+    let changed = |name: &str, labels: Value| {
+        let mut binding = role_binding("c1", role, json!({ "name": name, "labels": labels }));
+        binding["subjects"][0]["name"] = "owners".into();
+        binding
+    };
+    let regiven = |name: &str, labels: Value| {
+        let mut binding = changed(name, labels);
+        binding["subjects"][0]["name"] = "others".into();
+        binding
+    };
+    let right = "giving the ClusterRole \"cm-admin\" to agents of add-ons needs the right to bind it";
+    vec![
+        User.creates(new(role)).refused(BIND_ROLE, right),
+        User.creates(role_binding("c1", role, json!({}))).allowed(),
+        User.changes(changed("given", json!({ "seen": "yes" }))).allowed(),
+        User.changes(changed("given", json!({ TEMPLATE_BINDING_LABEL: null }))).allowed(),
+        User.changes(regiven("given", json!({}))).refused(BIND_ROLE, right),
+        User.changes(regiven("given", json!({ TEMPLATE_BINDING_LABEL: null }))).refused(BIND_ROLE, right),
+        User.changes(changed("ours", json!({ TEMPLATE_BINDING_LABEL: "" }))).refused(BIND_ROLE, right),
+        User.changes(regiven("ours", json!({}))).allowed(),
+        Trusted.creates(new(role)).allowed(),
+        Trusted.changes(regiven("given", json!({}))).allowed(),
+        Trusted.creates(new(("Role", "cm-admin"))).refused(BIND_ROLE, "giving the Role \"cm-admin\""),
+        Trusted.creates(new(("ClusterRole", "cm-other"))).refused(BIND_ROLE, "giving the ClusterRole \"cm-other\""),
+        Admin.creates(new(role)).allowed(),
     ]
 }
 
@@ -463,6 +533,22 @@ fn reporting_on_a_cluster() -> Vec<Row> {
         AgentOfC10.reports(conditioned("west-1", &[ACCEPTED])).refused(REPORT, LEFT_ALONE),
         AgentOfC10.reports(conditioned("west-1", &[AVAILABLE])).allowed(),
         Admin.reports(conditioned("c1", &[denied])).allowed(),
+    ]
+}
+
+fn reporting_on_an_addon() -> Vec<Row> {
+    let addon = |conditions: &[(&str, &str, &str)]| {
+        let metadata = json!({ "name": "kept", "namespace": "c1" });
+        let mut addon = object("addon.open-cluster-management.io/v1alpha1", "ManagedClusterAddOn", metadata, json!({}));
+        addon["status"] = conditioned("", conditions)["status"].take();
+        addon
+    };
+    let (well, given) = (("Available", "True", "Lease"), ("drover.dev/Given", "True", "Given"));
+    let the_hubs = "leave the conditions in status.conditions whose type begins with drover.dev/ as they are";
+    vec![
+        AgentOfC1.reports(addon(&[well])).allowed(),
+        AgentOfC1.reports(addon(&[well, given])).refused(REPORT_ADDON, the_hubs),
+        Admin.reports(addon(&[well, given])).allowed(),
     ]
 }
 

@@ -45,7 +45,7 @@ const DONE: &str = "False/UpgradeSucceed: 9/9 upgrade completed with no errors."
 
 /// What a process sends to the server, and how many writes it lives to see answered.
 #[derive(Clone)]
-struct Life {
+pub(super) struct Life {
     inner: Client,
     deeds: Arc<Mutex<Deeds>>,
     over: Arc<Notify>,
@@ -61,7 +61,7 @@ struct Deeds {
 
 impl Life {
     /// A life that ends when the server has answered the first write.
-    fn of_one_write(inner: &Client) -> Self {
+    pub(super) fn of_one_write(inner: &Client) -> Self {
         Self::new(inner, Some(1))
     }
 
@@ -76,7 +76,7 @@ impl Life {
     }
 
     /// The client of a process that lives this life.
-    fn client(&self) -> Client {
+    pub(super) fn client(&self) -> Client {
         let life = self.clone();
         Client::new(tower::service_fn(move |request| life.clone().send(request)), "default")
     }
@@ -122,7 +122,7 @@ impl Life {
     }
 
     /// Waits until it is over.
-    async fn end(&self) {
+    pub(super) async fn end(&self) {
         timeout(Duration::from_mins(1), self.over.notified()).await.expect("a hub that has not got there yet writes");
     }
 }

@@ -9,7 +9,11 @@ use std::{
     process::{Command, Stdio},
 };
 
-use drover_api::{addon::ManagedClusterAddOn, drover::AddOnRollout, names::CONFIGURED};
+use drover_api::{
+    addon::{AddOnTemplate, ManagedClusterAddOn},
+    drover::AddOnRollout,
+    names::CONFIGURED,
+};
 use drover_hub::{Dialect, detect_dialect};
 use drover_testkit::{World, play::Behaviour, wait};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -29,6 +33,7 @@ drover_testkit::scenarios! {
         a_failure_is_told_in_the_words_of_ocm_and_tolerated_as_the_strategy_says,
         what_drover_s_definitions_refuse_is_told_and_moves_nobody,
         the_command_says_what_ocm_s_definitions_lack,
+        a_template_is_deployed_and_registered_as_ocm_s_definitions_have_it,
     }
 }
 
@@ -234,6 +239,37 @@ async fn what_drover_s_definitions_refuse_is_told_and_moves_nobody(world: World)
     let refused = field.addons().patch(ADDON, &PatchParams::default(), &Patch::Merge(own)).await;
     assert!(refused.is_err_and(|error| error.to_string().contains("Unsupported value: \"RollingUpdate\"")));
     field.hub.stop().await;
+}
+
+async fn a_template_is_deployed_and_registered_as_ocm_s_definitions_have_it(world: World) {
+    let field = Field::of_ocm(world).await;
+    field.clusters(&["a1", "a2"]).await;
+    field.deploying("agent", "agent:1").await;
+    let subject = json!({ "user": "user1", "groups": ["g1"], "organizationUnits": ["o1"] });
+    let custom = json!({ "signerName": "example.com/signer", "subject": subject, "signingCA": { "name": "ca" } });
+    let registration = json!([{ "type": "KubeClient" }, { "type": "CustomSigner", "customSigner": custom }]);
+    let templates = Api::<AddOnTemplate>::all(field.world.client());
+    change(&templates, "agent", json!({ "spec": { "registration": registration } })).await;
+    field.select("aws", &["a1", "a2"]).await;
+    let configs = [config("addontemplates", "agent")];
+    let strategy = progressive(&json!({}));
+    let entry = json!({ "name": "aws", "namespace": "default", "configs": configs, "rolloutStrategy": strategy });
+    let supported = json!([{ "group": "addon.open-cluster-management.io", "resource": "addontemplates" }]);
+    field.list(&[entry]).await;
+    change(&field.addons(), ADDON, json!({ "spec": { "supportedConfigs": supported } })).await;
+    field
+        .says("aws", &format!("False/Completed: {}", counted(2, 2, "completed with no errors, 0 failed 0 timeout.")))
+        .await;
+    field.deploys("a1", "agent:1").await;
+    let on_cluster = wait::until(&field.on("a1"), ADDON, "its agent can register", |addon: &ManagedClusterAddOn| {
+        let conditions = addon.status.iter().flat_map(|status| &status.conditions);
+        conditions.into_iter().any(|condition| condition.type_ == "RegistrationApplied" && condition.status == "True")
+    })
+    .await;
+    let status = on_cluster.status.expect("it was waited for");
+    let signers: Vec<_> = status.registrations.iter().map(|it| it.signer_name.clone().unwrap_or_default()).collect();
+    assert_eq!(signers, ["kubernetes.io/kube-apiserver-client", "example.com/signer"]);
+    assert_eq!(writes_a_day_later(field).await, [""; 0]);
 }
 
 async fn the_command_says_what_ocm_s_definitions_lack(world: World) {
