@@ -29,9 +29,13 @@ const PATIENCE: Duration = Duration::from_mins(10);
 /// A running hub.
 pub(crate) struct HubProcess {
     process: Child,
-    health: SocketAddr,
+    health: Health,
     begun: Instant,
 }
+
+/// Where a hub tells how it is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Health(SocketAddr);
 
 /// What a hub that has come to rest was like.
 #[derive(Debug)]
@@ -62,12 +66,17 @@ impl HubProcess {
         BufReader::new(process.stdout.take().context("it is piped")?).read_line(&mut line)?;
         let health = line.rsplit("http://").next().and_then(|address| address.trim().parse().ok());
         let health = health.with_context(|| format!("the hub did not say where it is, but {line:?}"))?;
-        Ok(Self { process, health, begun })
+        Ok(Self { process, health: Health(health), begun })
     }
 
     /// What the system knows of it.
     pub(crate) fn process(&self) -> Process {
         Process(self.process.id())
+    }
+
+    /// Where it tells how it is.
+    pub(crate) fn health(&self) -> Health {
+        self.health
     }
 
     /// Waits until it has nothing to do any more.
@@ -104,7 +113,14 @@ impl HubProcess {
     }
 
     async fn get(&self, path: &str) -> anyhow::Result<String> {
-        let mut stream = TcpStream::connect(self.health).await?;
+        self.health.get(path).await
+    }
+}
+
+impl Health {
+    /// What it answers, with all that goes before the text itself.
+    pub(crate) async fn get(self, path: &str) -> anyhow::Result<String> {
+        let mut stream = TcpStream::connect(self.0).await?;
         let request = format!("GET {path} HTTP/1.1\r\nhost: hub\r\nconnection: close\r\n\r\n");
         stream.write_all(request.as_bytes()).await?;
         let mut answer = String::new();

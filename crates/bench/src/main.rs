@@ -3,10 +3,13 @@
 //! Not a test: times differ from machine to machine. What can be counted is counted, since counts do not.
 
 mod at_rest;
+mod cpu_time;
+mod hub_counts;
 mod hub_process;
 mod own_requests;
 mod placement;
 mod process;
+mod render;
 mod report;
 mod rollout;
 mod server_counts;
@@ -27,6 +30,8 @@ use crate::report::Report;
 enum Bench {
     /// What the decision of one placement costs, for fleets of different sizes.
     Placement,
+    /// What it costs to make works from a template, for fleets of different sizes.
+    Render,
     /// What a hub does that is started again on a fleet at rest.
     AtRest(at_rest::AtRest),
     Rollout(rollout::Rollout),
@@ -38,6 +43,7 @@ fn main() -> anyhow::Result<()> {
     tracing_subscriber::fmt().with_env_filter(filter).with_ansi(is_terminal).with_writer(io::stderr).init();
     match Bench::parse() {
         Bench::Placement => publish(&placement::measure(), None),
+        Bench::Render => publish(&render::measure()?, None),
         Bench::AtRest(bench) => publish(&bench.measure()?, None),
         Bench::Rollout(bench) => bench.measure(|report| publish(report, bench.output.as_deref())),
     }

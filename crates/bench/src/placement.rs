@@ -16,10 +16,10 @@ use drover_engine::placement::{
     verdicts::{Evidence, Verdicts},
 };
 use k8s_openapi::jiff::Timestamp;
-use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 
 use crate::{
+    cpu_time::{cpu_time, median},
     report::{Report, Table},
     rounded,
 };
@@ -77,20 +77,20 @@ struct Costs {
 impl Costs {
     fn of(predicate: &Value, clusters: usize) -> Self {
         let mut fleet = Fleet::new(predicate, clusters);
-        let judge_all = median(|| {
+        let judge_all = median(ROUNDS, || {
             let mut verdicts = Verdicts::default();
             cpu_time(|| verdicts.update(&fleet, now())).0
         });
         let mut verdicts = Verdicts::default();
         verdicts.update(&fleet, now());
-        let decide = median(|| cpu_time(|| fleet.decide(&verdicts)).0);
+        let decide = median(ROUNDS, || cpu_time(|| fleet.decide(&verdicts)).0);
         let Decision { slices, status, .. } = fleet.decide(&verdicts);
         fleet.selected = slices.iter().flat_map(Slice::clusters).map(ClusterName::from).collect();
         fleet.current = slices;
         fleet.status = Some(status);
 
         let mut judged_again = 0;
-        let again = median(|| {
+        let again = median(ROUNDS, || {
             let changed = fleet.change_a_label();
             verdicts.look_again_at(&changed);
             let (time, judged) = cpu_time(|| {
@@ -217,22 +217,4 @@ fn read<K: for<'de> serde::Deserialize<'de>>(object: Value) -> K {
 
 fn now() -> Timestamp {
     Timestamp::UNIX_EPOCH
-}
-
-fn median(mut measure: impl FnMut() -> Duration) -> Duration {
-    let mut times: Vec<_> = (0..ROUNDS).map(|_| measure()).collect();
-    times.sort_unstable();
-    times[ROUNDS / 2]
-}
-
-/// The CPU time of this thread that something takes, which others on the machine do not change.
-fn cpu_time<T>(run: impl FnOnce() -> T) -> (Duration, T) {
-    let begun = thread_time();
-    let result = run();
-    (thread_time().saturating_sub(begun), result)
-}
-
-fn thread_time() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::try_from(time).expect("a thread has not run for less than no time")
 }

@@ -3,6 +3,8 @@
 //! It drives any hub through the API alone. The clusters are made up; the placement's decisions are written here, so that nobody has to
 //! make them; the add-on's manager and all agents are played by a [`Crowd`].
 
+mod addon;
+mod change;
 mod findings;
 mod fleet;
 mod meter;
@@ -18,7 +20,7 @@ use std::{
 use anyhow::ensure;
 use clap::{Args, ValueEnum};
 use drover_api::{
-    addon::ManagedClusterAddOn,
+    addon::{ConfigReference, ManagedClusterAddOn},
     grammar::{GoDuration, SpecHash},
     names::PROGRESSING,
 };
@@ -31,7 +33,8 @@ use tokio::time::sleep;
 use tracing::info;
 
 use self::{
-    findings::{Findings, Phase, Touched, Whose},
+    addon::Maker,
+    findings::{Findings, Measured, Phase},
     fleet::Fleet,
     meter::Meter,
 };
@@ -50,10 +53,8 @@ const WINDOW: &str = "25%";
 const INTERVAL: Duration = Duration::from_millis(20);
 /// A rollout in which no cluster gets done for so long has come to a halt.
 const PATIENCE: Duration = Duration::from_mins(5);
-/// How often one work's status is changed, if nothing else is said.
+/// How often something of one cluster is changed, if nothing else is said.
 const CHANGES: u32 = 50;
-/// The time between two such changes, in which the hub may do what it does about one.
-const PAUSE: Duration = Duration::from_millis(100);
 
 /// What it costs a hub to install an add-on and to upgrade it, a quarter of the clusters at a time.
 ///
@@ -62,7 +63,8 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// `bench-`, and removed at the end. On such a hub nothing else should be going on, because all requests that this program did not send
 /// count as the hub's.
 ///
-/// This program makes the works of the add-on and answers them, as the add-on's own manager and the agents would.
+/// This program answers the works of the add-on, as the agents would, and makes them, as the add-on's own manager would, unless the add-on
+/// is made from a template.
 #[derive(Debug, Args)]
 pub(crate) struct Rollout {
     /// How many clusters there are. Several numbers, such as 500,4000, are measured one after the other, and compared with the first.
@@ -86,7 +88,11 @@ pub(crate) struct Rollout {
     /// The hub is OCM's add-on manager: write the hashes of configurations into the add-on's status, which it leaves to add-ons.
     #[arg(long, requires = "kubeconfig")]
     ocm: bool,
-    /// How often the status of one work is changed at the end, to find out what one change costs.
+    /// The add-on is made from a template, so that the hub makes its works; it is upgraded to another template.
+    #[arg(long, conflicts_with = "ocm")]
+    templated: bool,
+    /// How often the status of one work is changed at the end, to find out what one change costs; and the settings of one cluster, if
+    /// the add-on is made from a template.
     #[arg(long, value_name = "N", default_value_t = CHANGES, value_parser = clap::value_parser!(u32).range(1..))]
     changes: u32,
     /// The program `drover`; the one beside this program if it is not set.
@@ -142,7 +148,7 @@ impl Rollout {
                     Some(kubeconfig) => self.measure_there(kubeconfig, size).await?,
                     None => self.measure_here(size).await?,
                 };
-                publish(&findings.report(self.whose(), &self.about(size), &self.command(), first.as_ref()))?;
+                publish(&findings.report(self.measured(), &self.about(size), &self.command(), first.as_ref()))?;
                 first.get_or_insert(findings);
             }
             Ok(())
@@ -155,11 +161,11 @@ impl Rollout {
         let server = Server::start();
         let kubeconfig = as_hub(&server)?;
         let own = OwnRequests::default();
-        let fleet = Fleet::new(own.client(config(server.kubeconfig()).await?)?, size);
+        let fleet = Fleet::new(own.client(config(server.kubeconfig()).await?)?, size, self.maker());
         fleet.make().await?;
         let hub = HubProcess::start(&drover, kubeconfig.path(), CONTROLLERS)?;
         hub.rest().await?;
-        let meter = Meter::new(fleet.client(), own, Some(hub.process()));
+        let meter = Meter::new(fleet.client(), own, Some(hub.process())).asking(hub.health());
         let findings = self.drive(&fleet, &meter).await?;
         hub.stop()?;
         Ok(findings)
@@ -168,7 +174,7 @@ impl Rollout {
     /// Measures a hub that is there, and leaves it as it was.
     async fn measure_there(&self, kubeconfig: &Path, size: usize) -> anyhow::Result<Findings> {
         let own = OwnRequests::default();
-        let fleet = Fleet::new(own.client(config(kubeconfig).await?)?, size);
+        let fleet = Fleet::new(own.client(config(kubeconfig).await?)?, size, self.maker());
         fleet.make().await?;
         let meter = Meter::new(fleet.client(), own, self.pid.map(crate::process::Process));
         let findings = self.drive(&fleet, &meter).await;
@@ -188,10 +194,14 @@ impl Rollout {
         let install = phase("install", meter, || self.install(fleet, &crowd, meter)).await?;
 
         fleet.clusters().take(self.failures).for_each(|cluster| crowd.behave(&cluster, Behaviour::Fails));
-        let before = fleet.applied().await?;
+        let before = fleet.applied(&fleet.cluster(0)).await?;
         let upgrade = phase("upgrade", meter, || self.upgrade(fleet, &crowd, meter, &before)).await?;
 
-        let touched = self.touch(fleet, &crowd, meter).await?;
+        let cluster = fleet.cluster(self.failures);
+        let mut touched = vec![change::of_work(fleet, &crowd, meter, &cluster, self.changes).await?];
+        if self.templated {
+            touched.push(change::of_settings(fleet, &crowd, meter, &cluster, self.changes).await?);
+        }
         Ok(Findings { clusters: fleet.size(), rate, phases: vec![install, upgrade], touched })
     }
 
@@ -203,47 +213,28 @@ impl Rollout {
         until(crowd, meter, fleet.size(), |addon| is_done(addon, None)).await
     }
 
-    async fn upgrade(&self, fleet: &Fleet, crowd: &Crowd, meter: &Meter, before: &SpecHash) -> anyhow::Result<()> {
-        fleet.upgrade().await?;
+    async fn upgrade(&self, fleet: &Fleet, crowd: &Crowd, meter: &Meter, before: &[SpecHash]) -> anyhow::Result<()> {
+        fleet.upgrade(&self.strategy().spec(self.failures)).await?;
         if self.ocm {
             fleet.write_hash().await?;
         }
         until(crowd, meter, fleet.size() - self.failures, |addon| is_done(addon, Some(before))).await
     }
 
-    /// Changes the status of one work again and again, while nothing else is going on.
-    async fn touch(&self, fleet: &Fleet, crowd: &Crowd, meter: &Meter) -> anyhow::Result<Touched> {
-        let cluster = fleet.cluster(self.failures);
-        crowd.behave(&cluster, Behaviour::Silent);
-        let work = fleet.work(&cluster).await?;
-        let (before, begun) = (meter.read().await?, Instant::now());
-        let mut cpu = meter.cpu_finely()?;
-        for change in 0..self.changes {
-            fleet.report(&work, change % 2 == 1).await?;
-            sleep(PAUSE).await;
-        }
-        let time = begun.elapsed();
-        cpu = meter.cpu_since(cpu)?;
-        meter.quiet().await?;
-        let writes = meter.read().await?.since(&before).hub.writes();
-
-        // What the hub does in the same time without any change.
-        let mut idle = meter.cpu_finely()?;
-        sleep(time).await;
-        idle = meter.cpu_since(idle)?;
-        let cpu = cpu.zip(idle).map(|(cpu, idle)| cpu.saturating_sub(idle) / self.changes);
-        Ok(Touched { changes: self.changes, cpu, writes: count(writes) / f64::from(self.changes) })
+    fn maker(&self) -> Maker {
+        if self.templated { Maker::Template } else { Maker::Manager }
     }
 
-    fn whose(&self) -> Whose {
-        if self.ocm { Whose::Ocm } else { Whose::Drover }
+    fn measured(&self) -> Measured {
+        match self.maker() {
+            _ if self.ocm => Measured::Ocm,
+            Maker::Manager => Measured::Drover,
+            Maker::Template => Measured::Templates,
+        }
     }
 
     fn strategy(&self) -> Strategy {
-        self.strategy.unwrap_or(match self.whose() {
-            Whose::Drover => Strategy::RollingUpdate,
-            Whose::Ocm => Strategy::Progressive,
-        })
+        self.strategy.unwrap_or(if self.ocm { Strategy::Progressive } else { Strategy::RollingUpdate })
     }
 
     fn about(&self, size: usize) -> String {
@@ -255,11 +246,23 @@ impl Rollout {
             0 => String::new(),
             failures => format!(" {failures} clusters can not apply the upgrade, and are not waited for."),
         };
+        let (what, change, works) = match self.maker() {
+            Maker::Manager => (
+                "An add-on with a configuration",
+                "the configuration's content is changed",
+                "The benchmark itself makes the add-on's works and answers them",
+            ),
+            Maker::Template => (
+                "An add-on from the template in examples/template, without registration and with settings,",
+                "its placement names another template",
+                "The hub makes the add-on's works, at most 6 writes per cluster installed and 4 per cluster upgraded being the budget for all that \
+                 it writes; the benchmark itself answers them",
+            ),
+        };
         format!(
-            "An add-on with a configuration is installed on {size} clusters, then the configuration's content is changed; the strategy is {} with \
-             {WINDOW}. Agents answer {answers}.{failures} The benchmark itself makes the add-on's works and answers them: what it sends is not \
-             counted as the hub's. A phase takes until all clusters report that they are done; what it costs is counted until the hub has come \
-             to rest.",
+            "{what} is installed on {size} clusters, then {change}; the strategy is {} with {WINDOW}. Agents answer {answers}.{failures} {works}: \
+             what it sends is not counted as the hub's. A phase takes until all clusters report that they are done; what it costs is counted \
+             until the hub has come to rest.",
             self.strategy().name()
         )
     }
@@ -276,6 +279,9 @@ impl Rollout {
         }
         if self.ocm {
             add(format_args!("--ocm"));
+        }
+        if self.templated {
+            add(format_args!("--templated"));
         }
         if let Some(strategy) = self.strategy.and_then(|strategy| strategy.to_possible_value()) {
             add(format_args!("--strategy {}", strategy.get_name()));
@@ -331,22 +337,25 @@ async fn until(
     Ok(())
 }
 
-/// Whether an add-on says, in whichever words, that it runs what it was given; and that is not the configuration of before.
-fn is_done(addon: &ManagedClusterAddOn, before: Option<&SpecHash>) -> bool {
+/// Whether an add-on says, in whichever words, that it runs what it was given; and that is not the same as before.
+fn is_done(addon: &ManagedClusterAddOn, before: Option<&[SpecHash]>) -> bool {
     let Some(status) = &addon.status else { return false };
     let is_success = status.conditions.iter().any(|condition| {
         let reasons = ["InstallSucceed", "UpgradeSucceed", "Succeed", "Completed"];
         condition.type_ == PROGRESSING && condition.status == "False" && reasons.contains(&condition.reason.as_str())
     });
-    is_success && applied(addon).is_some_and(|applied| Some(applied) != before)
+    is_success && applied(addon).is_some_and(|applied| Some(applied.as_slice()) != before)
 }
 
-/// The hash of the configuration that an add-on runs, if that is the one that it was given.
-fn applied(addon: &ManagedClusterAddOn) -> Option<&SpecHash> {
-    let reference = addon.status.as_ref()?.config_references.first()?;
-    let applied =
-        reference.last_applied_config.as_ref().filter(|applied| reference.desired_config.as_ref() == Some(applied))?;
-    Some(&applied.spec_hash).filter(|hash| !hash.is_missing())
+/// The hashes of the configurations that an add-on runs, if they are those that it was given.
+fn applied(addon: &ManagedClusterAddOn) -> Option<Vec<SpecHash>> {
+    let references = &addon.status.as_ref()?.config_references;
+    let hash = |reference: &ConfigReference| {
+        let applied = reference.last_applied_config.as_ref()?;
+        let is_given = reference.desired_config.as_ref() == Some(applied);
+        (is_given && !applied.spec_hash.is_missing()).then(|| applied.spec_hash.clone())
+    };
+    references.iter().map(hash).collect::<Option<Vec<_>>>().filter(|hashes| !hashes.is_empty())
 }
 
 #[expect(clippy::cast_precision_loss, reason = "no benchmark counts that far")]
@@ -355,118 +364,4 @@ fn count(number: u64) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use drover_api::addon::AddOnRolloutStrategy;
-    use drover_testkit::World;
-    use kube::{Api, Client, api::ListParams};
-
-    use super::{naive_hub::NaiveHub, *};
-
-    drover_testkit::scenarios! {
-        Own { a_hub_is_driven_and_its_requests_are_counted }
-    }
-
-    async fn a_hub_is_driven_and_its_requests_are_counted(world: World) {
-        let _hub = NaiveHub::start(world.client());
-        let rollout = Rollout { pid: Some(std::process::id()), failures: 1, changes: 2, ..rollout() };
-
-        let findings = rollout.measure_there(world.kubeconfig(), 4).await.unwrap();
-
-        let sent = |cost: &meter::Cost, resource: &str, verb: &str| {
-            let sort = (resource.to_owned(), verb.to_owned());
-            (cost.hub.of(&sort), cost.own.of(&sort))
-        };
-        let [install, upgrade] = findings.phases.as_slice() else { panic!("there are two phases") };
-        assert_eq!(sent(&install.cost, "managedclusteraddons", "POST"), (4, 0));
-        assert_eq!(sent(&install.cost, "manifestworks", "POST"), (0, 4));
-        assert_eq!(sent(&install.cost, "manifestworks/status", "PATCH"), (0, 4));
-        assert!(sent(&install.cost, "managedclusteraddons/status", "PATCH").0 >= 8);
-        assert_eq!(sent(&upgrade.cost, "managedclusteraddons", "POST"), (0, 0));
-        assert_eq!(sent(&upgrade.cost, "manifestworks", "PATCH"), (0, 4));
-        assert_eq!(sent(&upgrade.cost, "addondeploymentconfigs", "PATCH"), (0, 1));
-        assert!(sent(&upgrade.cost, "managedclusteraddons/status", "PATCH").0 >= 7);
-        assert!(install.cost.cpu > Some(Duration::ZERO) && install.cost.peak_megabytes > Some(1.0));
-        // To not available and back, each of which this hub writes down.
-        assert!(findings.touched.writes >= 1.0, "{}", findings.touched.writes);
-        assert_eq!(left(&world.client()).await, 0);
-    }
-
-    /// How much is left of what was made.
-    async fn left(client: &Client) -> usize {
-        let all = ListParams::default();
-        let clusters = Api::<drover_api::cluster::ManagedCluster>::all(client.clone()).list(&all).await.unwrap();
-        let addons = Api::<ManagedClusterAddOn>::all(client.clone()).list(&all).await.unwrap();
-        clusters.items.len() + addons.items.len()
-    }
-
-    fn rollout() -> Rollout {
-        Rollout {
-            clusters: vec![4],
-            kubeconfig: None,
-            pid: None,
-            delay: "0s".parse().unwrap(),
-            failures: 0,
-            strategy: None,
-            ocm: false,
-            changes: CHANGES,
-            drover: None,
-            output: None,
-        }
-    }
-
-    #[test]
-    fn strategies_are_of_the_api_and_have_the_window() {
-        for strategy in [Strategy::RollingUpdate, Strategy::Progressive] {
-            let spec = strategy.spec(3);
-            let read: AddOnRolloutStrategy = serde_json::from_value(spec.clone()).unwrap();
-            let written = serde_json::to_value(&read).unwrap();
-            assert_eq!(written, spec);
-        }
-    }
-
-    #[test]
-    fn an_addon_is_done_when_it_says_so_and_runs_something_else_than_before() {
-        let addon = |reason: &str, applied: Value| -> ManagedClusterAddOn {
-            let progressing = json!({ "type": "Progressing", "status": "False", "reason": reason, "message": "",
-                "lastTransitionTime": "2026-01-01T00:00:00Z" });
-            let reference = json!({ "group": "g", "resource": "r", "lastAppliedConfig": applied,
-                "desiredConfig": { "name": "config", "specHash": "new" } });
-            serde_json::from_value(json!({
-                "metadata": { "name": "addon" }, "spec": {},
-                "status": { "conditions": [progressing], "configReferences": [reference] },
-            }))
-            .unwrap()
-        };
-        let (new, old) =
-            (json!({ "name": "config", "specHash": "new" }), json!({ "name": "config", "specHash": "old" }));
-        let hash = |text: &str| text.parse::<SpecHash>().unwrap();
-        for reason in ["InstallSucceed", "UpgradeSucceed", "Succeed", "Completed"] {
-            assert!(is_done(&addon(reason, new.clone()), None));
-            assert!(is_done(&addon(reason, new.clone()), Some(&hash("old"))));
-            assert!(!is_done(&addon(reason, new.clone()), Some(&hash("new"))));
-            assert!(!is_done(&addon(reason, old.clone()), None));
-        }
-        assert!(!is_done(&addon("UpgradeFailed", new), None));
-        assert!(!is_done(&addon("Completed", Value::Null), None));
-    }
-
-    #[test]
-    fn the_command_says_what_was_asked_for() {
-        let plain = Rollout { clusters: vec![500, 4000], ..rollout() };
-        assert_eq!(plain.command(), "rollout --clusters 500,4000");
-        let ocm = Rollout {
-            kubeconfig: Some("hub.yaml".into()),
-            pid: Some(1),
-            ocm: true,
-            failures: 2,
-            changes: 10,
-            delay: "1s".parse().unwrap(),
-            strategy: Some(Strategy::Progressive),
-            ..rollout()
-        };
-        assert_eq!(
-            ocm.command(),
-            "rollout --clusters 4 --kubeconfig FILE --pid PID --ocm --strategy progressive --delay 1s --failures 2 --changes 10"
-        );
-    }
-}
+mod tests;

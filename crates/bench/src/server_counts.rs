@@ -68,15 +68,21 @@ impl Requests {
         self.counts.iter().map(|(sort, count)| (sort, *count))
     }
 
-    /// How many have changed something. Leases do not count: they are renewed whatever happens.
-    pub(crate) fn writes(&self) -> u64 {
+    /// Those that have changed something. Leases do not count: they are renewed whatever happens.
+    pub(crate) fn written(&self) -> impl Iterator<Item = (&Sort, u64)> {
         let is_write =
             |(resource, verb): &Sort| resource != "leases" && !["GET", "LIST", "WATCH"].contains(&verb.as_str());
-        self.iter().filter(|(sort, _)| is_write(sort)).map(|(_, count)| count).sum()
+        self.iter().filter(move |(sort, _)| is_write(sort))
+    }
+
+    /// How many have changed something.
+    pub(crate) fn writes(&self) -> u64 {
+        self.written().map(|(_, count)| count).sum()
     }
 }
 
-fn label<'a>(labels: &'a str, name: &str) -> Option<&'a str> {
+/// The value of a label, if it is there.
+pub(crate) fn label<'a>(labels: &'a str, name: &str) -> Option<&'a str> {
     labels.split(',').find_map(|label| label.strip_prefix(name)?.strip_prefix("=\"")?.strip_suffix('"'))
 }
 

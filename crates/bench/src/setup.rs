@@ -92,6 +92,13 @@ pub(crate) async fn connect(kubeconfig: &Path) -> anyhow::Result<Client> {
     Ok(Client::try_from(config(kubeconfig).await?)?)
 }
 
+/// The object in a file of examples.
+pub(crate) fn example(file: &str) -> anyhow::Result<Value> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(file);
+    let text = fs::read_to_string(&file).with_context(|| format!("could not read {}", file.display()))?;
+    serde_saphyr::from_str(&text).with_context(|| format!("{} is no YAML", file.display()))
+}
+
 /// The program `drover`: the one that was named, or the one beside this program.
 pub(crate) fn drover(named: Option<&Path>) -> anyhow::Result<PathBuf> {
     Ok(match named {

@@ -4,6 +4,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use super::{count, meter::Cost};
 use crate::{
+    hub_counts::Counts,
     report::{Report, Table},
     rounded,
 };
@@ -17,13 +18,17 @@ pub(super) struct Findings {
     /// How many writes a second the server takes.
     pub(super) rate: f64,
     pub(super) phases: Vec<Phase>,
-    pub(super) touched: Touched,
+    pub(super) touched: Vec<Touched>,
 }
 
-/// Whose hub was measured.
+/// What was measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Whose {
+pub(super) enum Measured {
+    /// Drover, with an add-on that has a manager.
     Drover,
+    /// Drover, with an add-on that is made from a template.
+    Templates,
+    /// OCM's manager.
     Ocm,
 }
 
@@ -34,25 +39,57 @@ pub(super) struct Phase {
     pub(super) cost: Cost,
 }
 
-/// What one change of one work's status costs.
+/// What can be changed of one cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    /// The status of its work.
+    Work,
+    /// The settings that it has of its own.
+    Settings,
+}
+
+impl Change {
+    fn words(self) -> &'static str {
+        match self {
+            Self::Work => "one work's status",
+            Self::Settings => "one cluster's settings",
+        }
+    }
+
+    fn title(self) -> &'static str {
+        match self {
+            Self::Work => "One work's status changes, to not available and back, while nothing else is going on",
+            Self::Settings => {
+                "The settings that one cluster has of its own are edited and reach it, while nothing else is going on"
+            }
+        }
+    }
+}
+
+/// What one change costs that concerns one cluster.
 pub(super) struct Touched {
+    /// What was changed.
+    pub(super) what: Change,
     pub(super) changes: u32,
     pub(super) cpu: Option<Duration>,
-    pub(super) writes: f64,
+    /// What all changes have cost.
+    pub(super) cost: Cost,
 }
 
 impl Findings {
     /// A report on all this, compared with a fleet of another size.
-    pub(super) fn report(&self, whose: Whose, about: &str, command: &str, other: Option<&Self>) -> Report {
-        let (name, title) = match whose {
-            Whose::Drover => ("rollout", "A rollout"),
-            Whose::Ocm => ("rollout-ocm", "A rollout by OCM's manager"),
+    pub(super) fn report(&self, measured: Measured, about: &str, command: &str, other: Option<&Self>) -> Report {
+        let (name, title) = match measured {
+            Measured::Drover => ("rollout", "A rollout"),
+            Measured::Templates => ("rollout-templated", "A rollout of a templated add-on"),
+            Measured::Ocm => ("rollout-ocm", "A rollout by OCM's manager"),
         };
         let (name, title) = (format!("{name}-{}", self.clusters), format!("{title} to {} clusters", self.clusters));
         let mut report = Report::new(&name, &title, about, command);
         report.tables.push(self.phases_table());
         report.tables.push(self.requests_table());
-        report.tables.push(self.touched_table());
+        report.tables.extend(self.counts_table());
+        report.tables.extend(self.touched.iter().flat_map(Touched::tables));
         report.tables.extend(other.map(|other| self.growth_since(other)));
         report
     }
@@ -110,15 +147,17 @@ impl Findings {
         table
     }
 
-    fn touched_table(&self) -> Table {
-        let columns = ["changes", "CPU per change, ms", "the hub's writes per change"];
-        let mut table = Table::new(
-            "One work's status changes, to not available and back, while nothing else is going on",
-            &columns,
-        );
-        let Touched { changes, cpu, writes } = &self.touched;
-        table.rows.push(vec![changes.to_string(), known(cpu.map(milliseconds)), rounded(*writes)]);
-        table
+    /// What the hub counts itself, if it can be asked.
+    fn counts_table(&self) -> Option<Table> {
+        let counts: Vec<_> = self.phases.iter().map(|phase| phase.cost.counts.as_ref()).collect::<Option<_>>()?;
+        let columns: Vec<_> = self.phases.iter().map(|phase| format!("{} per cluster", phase.name)).collect();
+        let columns: Vec<_> = ["what"].into_iter().chain(columns.iter().map(String::as_str)).collect();
+        let mut table = Table::new("What the hub has counted itself", &columns);
+        for what in Counted::all(&counts) {
+            let per_cluster = counts.iter().map(|counts| rounded(count(what.of(counts)) / self.size()));
+            table.rows.push([what.words()].into_iter().chain(per_cluster).collect());
+        }
+        Some(table)
     }
 
     fn growth_since(&self, other: &Self) -> Table {
@@ -134,8 +173,10 @@ impl Findings {
             let what = format!("{}: CPU per cluster, ms", this.name);
             compare(what, other.cpu_per_cluster(&before.cost), self.cpu_per_cluster(&this.cost));
         }
-        let cpu = |findings: &Self| findings.touched.cpu.map(milliseconds);
-        compare("one work's status: CPU per change, ms".to_owned(), cpu(other), cpu(self));
+        for (this, before) in self.touched.iter().zip(&other.touched) {
+            let what = format!("{}: CPU per change, ms", this.what.words());
+            compare(what, before.cpu.map(milliseconds), this.cpu.map(milliseconds));
+        }
         table
     }
 
@@ -145,6 +186,72 @@ impl Findings {
 
     fn cpu_per_cluster(&self, cost: &Cost) -> Option<f64> {
         cost.cpu.map(|cpu| milliseconds(cpu) / self.size())
+    }
+}
+
+impl Touched {
+    fn tables(&self) -> [Table; 2] {
+        [self.costs_table(), self.writes_table()]
+    }
+
+    fn costs_table(&self) -> Table {
+        let counts: Vec<_> = self.cost.counts.iter().collect();
+        let counted = Counted::all(&counts);
+        let columns: Vec<_> = counted.iter().map(|what| format!("{} per change", what.words())).collect();
+        let columns: Vec<_> = ["changes", "CPU per change, ms", "the hub's writes per change"]
+            .into_iter()
+            .chain(columns.iter().map(String::as_str))
+            .collect();
+        let mut table = Table::new(self.what.title(), &columns);
+        let (cpu, writes) = (known(self.cpu.map(milliseconds)), self.per_change(self.cost.hub.writes()));
+        let mut row = vec![self.changes.to_string(), cpu, writes];
+        row.extend(counted.iter().flat_map(|what| counts.iter().map(|counts| self.per_change(what.of(counts)))));
+        table.rows.push(row);
+        table
+    }
+
+    fn writes_table(&self) -> Table {
+        let title = format!("What the hub writes then, for {}", self.what.words());
+        let mut table = Table::new(&title, &["resource", "verb", "writes per change"]);
+        let written = self.cost.hub.written();
+        table.rows.extend(
+            written.map(|((resource, verb), number)| vec![resource.clone(), verb.clone(), self.per_change(number)]),
+        );
+        table
+    }
+
+    fn per_change(&self, number: u64) -> String {
+        rounded(count(number) / f64::from(self.changes))
+    }
+}
+
+/// Something that a hub counts itself.
+enum Counted<'a> {
+    Renderings,
+    /// Of this controller.
+    Decisions(&'a str),
+}
+
+impl<'a> Counted<'a> {
+    /// All that is counted somewhere.
+    fn all(counts: &[&'a Counts]) -> Vec<Self> {
+        let controllers: BTreeSet<_> = counts.iter().flat_map(|counts| counts.decisions.keys()).collect();
+        let renderings = (!counts.is_empty()).then_some(Self::Renderings);
+        renderings.into_iter().chain(controllers.into_iter().map(|name| Self::Decisions(name))).collect()
+    }
+
+    fn words(&self) -> String {
+        match self {
+            Self::Renderings => "renderings".to_owned(),
+            Self::Decisions(controller) => format!("decisions of {controller}"),
+        }
+    }
+
+    fn of(&self, counts: &Counts) -> u64 {
+        match self {
+            Self::Renderings => counts.renderings,
+            Self::Decisions(controller) => counts.decisions.get(*controller).copied().unwrap_or_default(),
+        }
     }
 }
 
@@ -172,8 +279,12 @@ mod tests {
         cost.hub.conflicts = 7;
         cost.own.add(("works".to_owned(), "POST".to_owned()), clusters as u64);
         let phase = Phase { name: "install", time: Duration::from_secs(20), cost };
-        let touched = Touched { changes: 50, cpu: cpu.map(|_| Duration::from_micros(1500)), writes: 2.0 };
-        Findings { clusters, rate: 500.0, phases: vec![phase], touched }
+        let cpu = cpu.map(|_| Duration::from_micros(1500));
+        let mut cost = Cost::default();
+        cost.hub.add(("addons/status".to_owned(), "PATCH".to_owned()), 100);
+        cost.hub.add(("addons".to_owned(), "GET".to_owned()), 7);
+        let touched = Touched { what: Change::Work, changes: 50, cpu, cost };
+        Findings { clusters, rate: 500.0, phases: vec![phase], touched: vec![touched] }
     }
 
     fn rows(report: &Report) -> Vec<String> {
@@ -182,7 +293,7 @@ mod tests {
 
     #[test]
     fn what_was_found_is_told_per_cluster() {
-        let report = findings(500, Some(1000)).report(Whose::Drover, "", "rollout", None);
+        let report = findings(500, Some(1000)).report(Measured::Drover, "", "rollout", None);
         assert_eq!(report.name, "rollout-500");
         assert_eq!(
             rows(&report),
@@ -191,24 +302,41 @@ mod tests {
                 "addons | POST | 500 | 1.00",
                 "addons/status | PATCH | 1500 | 3.00",
                 "50 | 1.50 | 2.00",
+                "addons/status | PATCH | 2.00",
             ]
         );
     }
 
     #[test]
     fn a_larger_fleet_is_compared_with_the_first() {
-        let report = findings(1000, Some(3000)).report(Whose::Drover, "", "rollout", Some(&findings(500, Some(1000))));
+        let report =
+            findings(1000, Some(3000)).report(Measured::Drover, "", "rollout", Some(&findings(500, Some(1000))));
         let compared = report.tables.last().unwrap();
         assert_eq!(compared.title, "Compared with 500 clusters");
-        let [install, change] = &rows(&report)[4..] else { panic!("two rows are expected") };
+        let [install, change] = &rows(&report)[5..] else { panic!("two rows are expected") };
         assert_eq!(install, "install: CPU per cluster, ms | 2.00 | 3.00 | 1.50");
         assert_eq!(change, "one work's status: CPU per change, ms | 1.50 | 1.50 | 1.00");
     }
 
     #[test]
     fn what_no_process_tells_is_unknown() {
-        let report = findings(500, None).report(Whose::Ocm, "", "rollout", None);
+        let report = findings(500, None).report(Measured::Ocm, "", "rollout", None);
         assert_eq!(report.name, "rollout-ocm-500");
         assert_eq!(rows(&report)[0], "install | 20.0 | 5.00 | 4.00 | 1.00 | 7 | unknown | unknown | unknown");
+    }
+
+    #[test]
+    fn what_a_hub_counts_itself_is_told_per_cluster_and_per_change() {
+        let mut findings = findings(500, Some(1000));
+        let counts = |times: u64| Counts { decisions: [("addon".to_owned(), 3 * times)].into(), renderings: times };
+        findings.phases[0].cost.counts = Some(counts(500));
+        findings.touched[0].cost.counts = Some(counts(50));
+        let report = findings.report(Measured::Templates, "", "rollout", None);
+        assert_eq!(report.name, "rollout-templated-500");
+        let rows = rows(&report);
+        assert_eq!(rows[3..5], ["renderings | 1.00", "decisions of addon | 3.00"], "per cluster");
+        assert_eq!(rows[5], "50 | 1.50 | 2.00 | 1.00 | 3.00", "per change");
+        let columns = report.tables[3].columns.join(" | ");
+        assert!(columns.ends_with("| renderings per change | decisions of addon per change"), "{columns}");
     }
 }

@@ -4,10 +4,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use drover_api::{
-    addon::{AddOnDeploymentConfig, ClusterManagementAddOn, ManagedClusterAddOn},
+    addon::{AddOnDeploymentConfig, AddOnTemplate, ClusterManagementAddOn, ManagedClusterAddOn},
     cluster::{AddOnPlacementScore, ManagedCluster, Placement, PlacementDecision},
     grammar::SpecHash,
-    names::{DECISION_GROUP_INDEX_LABEL, DECISION_GROUP_NAME_LABEL, LIFECYCLE_ANNOTATION, PLACEMENT_LABEL},
+    names::{DECISION_GROUP_INDEX_LABEL, DECISION_GROUP_NAME_LABEL, PLACEMENT_LABEL},
     work::ManifestWork,
 };
 use drover_engine::placement::SCHEDULING_DISABLED_ANNOTATION;
@@ -21,14 +21,18 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 use tracing::info;
 
-use super::applied;
+use super::{
+    addon::{CONFIG, Edition, Maker, reference, settings},
+    applied,
+};
 use crate::setup::{self, condition, create, for_each, named, report_cluster};
 
 /// The label of all clusters and namespaces that a benchmark makes.
 const LABEL: &str = "drover.dev/bench";
 /// How many clusters are in a slice of a decision.
 const SLICE: usize = 100;
-const CONFIG: &str = "config";
+/// The settings that one cluster has of its own.
+const OWN: &str = "own";
 /// How many writes the server's rate is taken from, and to how many objects, so that no two that are on their way meet.
 const WRITES: u32 = 1000;
 const SCORES: u32 = 64;
@@ -42,11 +46,12 @@ pub(super) struct Fleet {
     client: Client,
     name: String,
     size: usize,
+    maker: Maker,
 }
 
 impl Fleet {
-    pub(super) fn new(client: Client, size: usize) -> Self {
-        Self { client, name: format!("bench-{size}"), size }
+    pub(super) fn new(client: Client, size: usize, maker: Maker) -> Self {
+        Self { client, name: format!("bench-{size}"), size, maker }
     }
 
     pub(super) fn client(&self) -> Client {
@@ -87,7 +92,7 @@ impl Fleet {
         .await
         .with_context(hint)?;
         self.make_placement().await?;
-        self.make_config().await
+        self.make_configs().await
     }
 
     /// How many writes a second the server takes, 32 at a time, of a kind with a schema that does not concern add-ons.
@@ -143,9 +148,12 @@ impl Fleet {
         Ok(())
     }
 
-    async fn make_config(&self) -> anyhow::Result<()> {
+    async fn make_configs(&self) -> anyhow::Result<()> {
+        for template in self.maker.templates(&self.name)? {
+            create(&Api::all(self.client()), &template).await?;
+        }
         let mut config = named::<AddOnDeploymentConfig>(CONFIG);
-        config.spec = serde_json::from_value(content("before"))?;
+        config.spec = serde_json::from_value(self.maker.content(Edition::First))?;
         create(&self.configs(), &config).await
     }
 
@@ -154,30 +162,41 @@ impl Fleet {
     }
 
     /// Makes the add-on, for all clusters.
-    pub(super) async fn install(&self, strategy: &Value) -> anyhow::Result<()> {
-        create(&Api::all(self.client()), &self.addon(strategy)?).await
+    pub(super) async fn install(&self, rollout: &Value) -> anyhow::Result<()> {
+        create(&Api::all(self.client()), &self.maker.addon(&self.name, rollout)?).await
     }
 
-    fn addon(&self, strategy: &Value) -> anyhow::Result<ClusterManagementAddOn> {
-        let mut kind = json!({ "group": "addon.open-cluster-management.io", "resource": "addondeploymentconfigs" });
-        let supported = kind.clone();
-        kind["namespace"] = self.name.clone().into();
-        kind["name"] = CONFIG.into();
-        let placement = json!({
-            "namespace": self.name, "name": self.name, "configs": [kind], "rolloutStrategy": strategy,
-        });
-        let mut addon = named::<ClusterManagementAddOn>(&self.name).annotated(LIFECYCLE_ANNOTATION, "addon-manager");
-        addon.spec = serde_json::from_value(json!({
-            "supportedConfigs": [supported],
-            "installStrategy": { "type": "Placements", "placements": [placement] },
-        }))?;
-        Ok(addon)
+    /// Changes the content of the configuration, or has the placement name another template.
+    pub(super) async fn upgrade(&self, rollout: &Value) -> anyhow::Result<()> {
+        let params = PatchParams::default();
+        match self.maker {
+            Maker::Manager => {
+                let patch = Patch::Merge(json!({ "spec": self.maker.content(Edition::Second) }));
+                self.configs().patch(CONFIG, &params, &patch).await?;
+            }
+            Maker::Template => {
+                let strategy = self.maker.install_strategy(&self.name, Edition::Second, rollout);
+                let patch = Patch::Merge(json!({ "spec": { "installStrategy": strategy } }));
+                Api::<ClusterManagementAddOn>::all(self.client()).patch(&self.name, &params, &patch).await?;
+            }
+        }
+        Ok(())
     }
 
-    /// Changes the content of the configuration.
-    pub(super) async fn upgrade(&self) -> anyhow::Result<()> {
-        let patch = Patch::Merge(json!({ "spec": content("after") }));
-        self.configs().patch(CONFIG, &PatchParams::default(), &patch).await?;
+    /// Writes settings that one cluster has of its own, each number another one. The first time, the cluster is told of them.
+    pub(super) async fn write_settings(&self, cluster: &str, number: u32) -> anyhow::Result<()> {
+        let configs = Api::<AddOnDeploymentConfig>::namespaced(self.client(), cluster);
+        let (params, content) = (PatchParams::default(), settings(&(number + 10).to_string()));
+        if configs.get_opt(OWN).await?.is_some() {
+            configs.patch(OWN, &params, &Patch::Merge(json!({ "spec": content }))).await?;
+            return Ok(());
+        }
+        let mut config = named::<AddOnDeploymentConfig>(OWN);
+        config.spec = serde_json::from_value(content)?;
+        create(&configs, &config).await?;
+        let own = reference::<AddOnDeploymentConfig>(Some(cluster), OWN);
+        let patch = Patch::Merge(json!({ "spec": { "configs": [own] } }));
+        Api::<ManagedClusterAddOn>::namespaced(self.client(), cluster).patch(&self.name, &params, &patch).await?;
         Ok(())
     }
 
@@ -206,11 +225,10 @@ impl Fleet {
         }
     }
 
-    /// The hash of the configuration that clusters run.
-    pub(super) async fn applied(&self) -> anyhow::Result<SpecHash> {
-        let addons = Api::<ManagedClusterAddOn>::namespaced(self.client(), &self.cluster(0));
-        let addon = addons.get(&self.name).await?;
-        applied(&addon).cloned().context("the add-on does not run what it was given any more")
+    /// The hashes of what a cluster runs.
+    pub(super) async fn applied(&self, cluster: &str) -> anyhow::Result<Vec<SpecHash>> {
+        let addon = Api::<ManagedClusterAddOn>::namespaced(self.client(), cluster).get(&self.name).await?;
+        applied(&addon).context("the add-on does not run what it was given any more")
     }
 
     /// A work of the add-on.
@@ -238,6 +256,10 @@ impl Fleet {
         let now = DeleteParams::default();
         let addons = Api::<ClusterManagementAddOn>::all(self.client());
         is_removed(addons.delete(&self.name, &now).await)?;
+        let templates = Api::<AddOnTemplate>::all(self.client());
+        for template in self.maker.templates(&self.name)? {
+            is_removed(templates.delete(&template.name_any(), &now).await)?;
+        }
         for_each(self.clusters(), async |cluster: String| {
             is_removed(clusters.delete(&cluster, &now).await)?;
             is_removed(namespaces.delete(&cluster, &now).await)
@@ -260,9 +282,4 @@ fn is_removed<T>(outcome: kube::Result<T>) -> anyhow::Result<()> {
         Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),
         outcome => Ok(outcome.map(drop)?),
     }
-}
-
-/// The content of the configuration.
-fn content(value: &str) -> Value {
-    json!({ "customizedVariables": [{ "name": "STATE", "value": value }] })
 }

@@ -6,7 +6,9 @@ use kube::Client;
 use tokio::time::sleep;
 use tracing::warn;
 
-use crate::{own_requests::OwnRequests, process::Process, server_counts::Requests};
+use crate::{
+    hub_counts::Counts, hub_process::Health, own_requests::OwnRequests, process::Process, server_counts::Requests,
+};
 
 /// A hub that nobody has heard of for so long is at rest.
 const REST: Duration = Duration::from_secs(3);
@@ -20,6 +22,7 @@ pub(super) struct Meter {
     client: Client,
     own: OwnRequests,
     process: Option<Process>,
+    health: Option<Health>,
 }
 
 /// What a hub has cost by now, or in some time.
@@ -32,6 +35,8 @@ pub(super) struct Cost {
     pub(super) cpu: Option<Duration>,
     /// The most memory that the hub has had from its start.
     pub(super) peak_megabytes: Option<f64>,
+    /// What the hub counts itself.
+    pub(super) counts: Option<Counts>,
 }
 
 impl Cost {
@@ -41,6 +46,7 @@ impl Cost {
             own: self.own.since(&before.own),
             cpu: self.cpu.zip(before.cpu).map(|(now, before)| now.saturating_sub(before)),
             peak_megabytes: self.peak_megabytes,
+            counts: self.counts.as_ref().zip(before.counts.as_ref()).map(|(now, before)| now.since(before)),
         }
     }
 }
@@ -48,13 +54,23 @@ impl Cost {
 impl Meter {
     /// Counts what somebody else than `own` does, on the server of `client`.
     pub(super) fn new(client: Client, own: OwnRequests, process: Option<Process>) -> Self {
-        Self { client, own, process }
+        Self { client, own, process, health: None }
+    }
+
+    /// The same, for a hub that can be asked.
+    pub(super) fn asking(self, health: Health) -> Self {
+        Self { health: Some(health), ..self }
     }
 
     pub(super) async fn read(&self) -> anyhow::Result<Cost> {
         let all = Requests::count(&self.client).await?;
         let own = self.own.count();
+        let counts = match self.health {
+            Some(health) => Some(Counts::read(&health.get("/metrics").await?)),
+            None => None,
+        };
         Ok(Cost {
+            counts,
             hub: all.since(&own),
             own,
             cpu: self.process.map(Process::cpu).transpose()?,
