@@ -7,14 +7,17 @@ mod table;
 
 use std::{collections::BTreeSet, fs};
 
-use drover_api::work::ManifestWork;
+use drover_api::{addon::ManagedClusterAddOn, work::ManifestWork};
 use drover_testkit::{World, objects, wait};
-use kube::Api;
+use kube::{
+    Api,
+    api::{Patch, PatchParams},
+};
 use serde_json::{Value, json};
 
 use self::{
     attempt::{Cast, Outcome, Row},
-    table::rows,
+    table::{given, rows},
 };
 use crate::{
     documents::{documented, read, repository},
@@ -37,6 +40,9 @@ async fn everybody_may_do_what_the_table_says(world: World) {
     let apply = ["apply", "--server-side", "--force-conflicts", "-f", scene.to_str().expect("a path is text")];
     world.kubectl(apply).await.success();
     create(&Api::namespaced(world.client(), "c1"), large_work()).await;
+    let addons = Api::<ManagedClusterAddOn>::namespaced(world.client(), "c1");
+    let noted = addons.patch_status("given", &PatchParams::default(), &Patch::Merge(given())).await;
+    noted.expect("an administrator notes down what the hub would");
     let rows = rows();
     settle(&cast, &rows).await;
     let mut complaints = Vec::new();

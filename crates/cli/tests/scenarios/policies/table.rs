@@ -1,7 +1,7 @@
 //! The table. The objects that are changed, and everybody's roles, are in `crates/cli/tests/policies.yaml` and in
 //! `docs/security.md`.
 
-use drover_api::names::{CLUSTER_AVAILABLE, HUB_ACCEPTED, TEMPLATE_BINDING_LABEL};
+use drover_api::names::{CLUSTER_AVAILABLE, CLUSTER_NAME_LABEL, HUB_ACCEPTED, TEMPLATE_BINDING_LABEL};
 use serde_json::{Value, json};
 
 use super::attempt::{
@@ -214,8 +214,9 @@ fn role_binding(namespace: &str, (kind, role): (&str, &str), mut metadata: Value
     })
 }
 
+/// The metadata of a binding for the agents of c1.
 fn of_a_template() -> Value {
-    json!({ "labels": { TEMPLATE_BINDING_LABEL: "" } })
+    json!({ "labels": { TEMPLATE_BINDING_LABEL: "", CLUSTER_NAME_LABEL: "c1" } })
 }
 
 /// RBAC lets the hub give away whatever it has; the policy lets it give away, by a template, what it may bind.
@@ -227,8 +228,10 @@ fn giving_a_role_as_the_hub() -> Vec<Row> {
             .refused(BIND_ROLE, "the ClusterRole \"drover-hub-addon-tokens\" to agents"),
         gives("c1", ("ClusterRole", "drover-hub"), of_a_template()).refused(BIND_ROLE, "needs the right to bind it"),
         gives("c1", tokens, json!({})).allowed(),
-        gives("open-cluster-management-hub", ("Role", "drover-hub"), of_a_template())
-            .refused(BIND_ROLE, "giving the Role \"drover-hub\" to agents of add-ons"),
+        gives("open-cluster-management-hub", ("Role", "drover-hub"), of_a_template()).refused(
+            BIND_ROLE,
+            "giving the Role \"drover-hub\" to agents of add-ons needs the right to bind-elsewhere it",
+        ),
         // This it may bind for agents of clusters; that no template can name it is up to the hub.
         gives("c1", ("ClusterRole", "open-cluster-management:managedcluster:work"), of_a_template()).allowed(),
     ]
@@ -237,7 +240,8 @@ fn giving_a_role_as_the_hub() -> Vec<Row> {
 fn giving_a_role_as_somebody_else() -> Vec<Row> {
     let role = ("ClusterRole", "cm-admin");
     let new = |role| role_binding("c1", role, of_a_template());
-    let changed = |name: &str, labels: Value| {
+    let changed = |name: &str, mut labels: Value| {
+        labels[CLUSTER_NAME_LABEL] = "c1".into();
         let mut binding = role_binding("c1", role, json!({ "name": name, "labels": labels }));
         binding["subjects"][0]["name"] = "owners".into();
         binding
@@ -258,6 +262,10 @@ fn giving_a_role_as_somebody_else() -> Vec<Row> {
         User.changes(changed("ours", json!({ TEMPLATE_BINDING_LABEL: "" }))).refused(BIND_ROLE, right),
         User.changes(regiven("ours", json!({}))).allowed(),
         Trusted.creates(new(role)).allowed(),
+        Trusted
+            .creates(role_binding("c10", role, of_a_template()))
+            .refused(BIND_ROLE, "needs the right to bind-elsewhere it in the namespace \"c10\""),
+        Trusted.creates(role_binding("team", role, of_a_template())).allowed(),
         Trusted.changes(regiven("given", json!({}))).allowed(),
         Trusted.creates(new(("Role", "cm-admin"))).refused(BIND_ROLE, "giving the Role \"cm-admin\""),
         Trusted.creates(new(("ClusterRole", "cm-other"))).refused(BIND_ROLE, "giving the ClusterRole \"cm-other\""),
@@ -536,19 +544,58 @@ fn reporting_on_a_cluster() -> Vec<Row> {
     ]
 }
 
+/// An add-on on c1, with those conditions.
+fn reported(name: &str, conditions: &[(&str, &str, &str)]) -> Value {
+    let metadata = json!({ "name": name, "namespace": "c1" });
+    let mut addon = object("addon.open-cluster-management.io/v1alpha1", "ManagedClusterAddOn", metadata, json!({}));
+    addon["status"] = conditioned("", conditions)["status"].take();
+    addon
+}
+
+const WELL: (&str, &str, &str) = ("Available", "True", "Lease");
+const GIVEN: (&str, &str, &str) = ("drover.dev/Given", "True", "Given");
+const THE_HUBS: &str = "leave the conditions in status.conditions whose type begins with drover.dev/ as they are";
+
+/// The add-on `given`, on which the hub has noted down something.
+pub(super) fn given() -> Value {
+    let mut addon = reported("given", &[GIVEN]);
+    addon["status"]["conditions"][0]["lastTransitionTime"] = "2026-01-01T12:00:00.5Z".into();
+    addon
+}
+
 fn reporting_on_an_addon() -> Vec<Row> {
-    let addon = |conditions: &[(&str, &str, &str)]| {
-        let metadata = json!({ "name": "kept", "namespace": "c1" });
-        let mut addon = object("addon.open-cluster-management.io/v1alpha1", "ManagedClusterAddOn", metadata, json!({}));
-        addon["status"] = conditioned("", conditions)["status"].take();
+    let with = |field: &str, value: &str| {
+        let mut addon = given();
+        addon["status"]["conditions"][0][field] = value.into();
         addon
     };
-    let (well, given) = (("Available", "True", "Lease"), ("drover.dev/Given", "True", "Given"));
-    let the_hubs = "leave the conditions in status.conditions whose type begins with drover.dev/ as they are";
+    let configured = |hash: &str| {
+        let mut addon = reported("kept", &[WELL]);
+        let desired = json!({ "name": "hello", "specHash": hash });
+        addon["status"]["configReferences"] = json!([{ "group": "addon.open-cluster-management.io",
+            "resource": "addontemplates", "name": "hello", "desiredConfig": desired }]);
+        addon
+    };
+    let at = |time| AgentOfC1.reports(with("lastTransitionTime", time));
+    let saying = |field, value| AgentOfC1.reports(with(field, value));
     vec![
-        AgentOfC1.reports(addon(&[well])).allowed(),
-        AgentOfC1.reports(addon(&[well, given])).refused(REPORT_ADDON, the_hubs),
-        Admin.reports(addon(&[well, given])).allowed(),
+        AgentOfC1.reports(reported("kept", &[WELL])).allowed(),
+        AgentOfC1.reports(reported("kept", &[WELL, GIVEN])).refused(REPORT_ADDON, THE_HUBS),
+        Admin.reports(reported("kept", &[WELL, GIVEN])).allowed(),
+        AgentOfC1.reports(given()).allowed(),
+        at("2026-01-01T12:00:00Z").allowed(),
+        at("2026-01-01T13:00:00+01:00").allowed(),
+        at("2026-01-01T11:59:59.9Z").refused(REPORT_ADDON, THE_HUBS),
+        at("2026-01-01T12:00:01Z").refused(REPORT_ADDON, THE_HUBS),
+        at("2026-01-01T12:00:00+01:00").refused(REPORT_ADDON, THE_HUBS),
+        saying("message", "0123456789abcdef").refused(REPORT_ADDON, THE_HUBS),
+        saying("status", "False").refused(REPORT_ADDON, THE_HUBS),
+        saying("reason", "Other").refused(REPORT_ADDON, THE_HUBS),
+        Admin.reports(with("status", "False")).allowed(),
+        AgentOfC1
+            .reports(configured("0123"))
+            .refused(REPORT_ADDON, "leave the configurations that status.configReferences"),
+        Admin.reports(configured("0123")).allowed(),
     ]
 }
 
@@ -559,6 +606,8 @@ fn leaving_out_what_the_hub_says() -> Vec<Row> {
         available_alone(By::Update).refused(REPORT, LEFT_ALONE),
         available_alone(By::Patch).refused(REPORT, LEFT_ALONE),
         available_alone(By::Apply).allowed(),
+        AgentOfC1.attempts(Act::Report(By::Update), reported("given", &[WELL])).refused(REPORT_ADDON, THE_HUBS),
+        AgentOfC1.attempts(Act::Report(By::Patch), reported("given", &[WELL])).refused(REPORT_ADDON, THE_HUBS),
     ]
 }
 

@@ -193,13 +193,16 @@ async fn make_others(site: &Site) {
     create(&Api::all(client.clone()), current).await;
     let single: Role = of(json!({ "metadata": { "name": "cm-single-getter" }, "rules": rules }));
     create(&Api::namespaced(client, SINGLE), single).await;
-    let bind = |resource: &str, name: &str| {
+    let bind = |resource: &str, name: &str, verbs: &[&str]| {
         let group = "rbac.authorization.k8s.io";
-        json!({ "apiGroups": [group], "resources": [resource], "resourceNames": [name], "verbs": ["bind"] })
+        json!({ "apiGroups": [group], "resources": [resource], "resourceNames": [name], "verbs": verbs })
     };
     let granted = json!({
         "metadata": { "name": "others", "labels": { "drover.dev/hub-binds": "true" } },
-        "rules": [bind("clusterroles", "cm-getter"), bind("roles", "cm-single-getter")],
+        "rules": [
+            bind("clusterroles", "cm-getter", &["bind"]),
+            bind("roles", "cm-single-getter", &["bind", "bind-elsewhere"]),
+        ],
     });
     site.ground.grant(vec![of(granted)]).await;
 }
