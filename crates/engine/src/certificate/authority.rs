@@ -2,7 +2,7 @@
 
 use k8s_openapi::jiff::Timestamp;
 use x509_cert::{
-    Certificate,
+    Certificate, Version,
     der::{Any, Decode, Tagged, asn1::OctetString},
     ext::pkix::{BasicConstraints, KeyUsage, SubjectKeyIdentifier},
     spki::SubjectPublicKeyInfoOwned,
@@ -54,12 +54,13 @@ impl Authority {
     }
 }
 
-/// Whether a certificate may sign others. Old ones do not say; nothing if what it says can not be read.
+/// Whether a certificate may sign others; nothing if what it says can not be read. Those of the first version could not say, and are taken for
+/// CAs; of all others nobody accepts what they have signed unless they say that they are.
 fn may_sign(certificate: &Certificate) -> Option<bool> {
     let contents = certificate.tbs_certificate();
     let constraints = contents.get_extension::<BasicConstraints>().ok()?;
     let usages = contents.get_extension::<KeyUsage>().ok()?;
-    let is_ca = constraints.is_none_or(|(_, constraints)| constraints.ca);
+    let is_ca = constraints.map_or(contents.version() == Version::V1, |(_, constraints)| constraints.ca);
     Some(is_ca && usages.is_none_or(|(_, usages)| usages.key_cert_sign()))
 }
 

@@ -12,6 +12,8 @@ pub enum Signing<'a> {
     Failed(&'a str),
     /// All were signed.
     Signed,
+    /// None is waited for any more: whoever asked has given up, or was turned down.
+    Over,
 }
 
 /// Whether an add-on says that a certificate was not signed.
@@ -24,17 +26,21 @@ fn conditions(addon: &ManagedClusterAddOn) -> &[Condition] {
     addon.status.as_ref().map_or(&[], |status| &status.conditions)
 }
 
-/// The add-on, saying so. That all is well is said only where something was not.
+/// The add-on, saying so. That all is well is said only where something was not, and nothing at all where nobody knows.
 #[must_use]
 pub fn saying(addon: &ManagedClusterAddOn, signing: Signing<'_>, now: Timestamp) -> ManagedClusterAddOn {
     let mut wanted = addon.clone();
+    let status = wanted.status.get_or_insert_default();
     let (holds, reason, message) = match signing {
         Signing::Failed(why) => (Holds::No, "SigningFailed", why),
-        Signing::Signed if says_failed(addon) => (Holds::Yes, "Signed", "all certificates were signed"),
-        Signing::Signed => return wanted,
+        _ if !says_failed(addon) => return addon.clone(),
+        Signing::Signed => (Holds::Yes, "Signed", "all certificates were signed"),
+        Signing::Over => {
+            status.conditions.retain(|condition| condition.type_ != CERTIFICATES_SIGNED);
+            return wanted;
+        }
     };
     let says = Says { type_: CERTIFICATES_SIGNED, holds, reason, message, generation: None };
-    let status = wanted.status.get_or_insert_default();
     status.conditions = condition::with(std::mem::take(&mut status.conditions), says, now);
     wanted
 }
@@ -56,5 +62,7 @@ mod tests {
         let signed = saying(&failed, Signing::Signed, now);
         assert_eq!((&*conditions(&signed)[0].status, &*conditions(&signed)[0].reason), ("True", "Signed"));
         assert_eq!(saying(&signed, Signing::Signed, now), signed);
+        assert_eq!(saying(&signed, Signing::Over, now), signed, "what was signed stays signed");
+        assert_eq!(conditions(&saying(&failed, Signing::Over, now)), [], "nobody knows what would have come of it");
     }
 }

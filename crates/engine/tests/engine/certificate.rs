@@ -259,7 +259,9 @@ fn who_is_no_ca_signs_nothing() {
     assert_eq!(read(vec![extension(&no_ca)]), Err(SigningFlaw::NotAnAuthority));
     let no_signer = KeyUsage(KeyUsages::DigitalSignature.into());
     assert_eq!(read(vec![extension(&no_signer)]), Err(SigningFlaw::NotAnAuthority));
-    assert_eq!(read(Vec::new()), Ok(()), "old ones do not say");
+    let silent = vec![extension(&SubjectKeyIdentifier(key_identifier()))];
+    assert_eq!(read(silent), Err(SigningFlaw::NotAnAuthority), "nobody would accept what it signs");
+    assert_eq!(read(Vec::new()), Ok(()), "the first version has no place to say it");
     assert_eq!(Authority::read(b"nonsense").map(|_| ()), Err(SigningFlaw::CertificateUnreadable));
     assert_eq!(Authority::read(&[]).map(|_| ()), Err(SigningFlaw::CertificateUnreadable));
 }

@@ -198,8 +198,8 @@ impl AddOnRequests {
         Plan::default()
     }
 
-    /// Has an add-on say that all is signed, where it says that something was not, and nothing waits for the hub any more.
-    fn settle(&self, fleet: &Fleet, addon: &ObjectKey, now: Timestamp) -> Plan<Fleet> {
+    /// Has an add-on say what has come of its requests, where it says that something was not signed, and nothing waits for the hub any more.
+    fn settle(&self, fleet: &Fleet, addon: &ObjectKey, outcome: Signing<'_>, now: Timestamp) -> Plan<Fleet> {
         if !fleet.addons.mcas.get(addon).is_some_and(|addon| signing::says_failed(addon)) {
             return Plan::default();
         }
@@ -211,7 +211,7 @@ impl AddOnRequests {
                 return Plan::default();
             }
         }
-        say(fleet, addon, Signing::Signed, now).into_iter().collect()
+        say(fleet, addon, outcome, now).into_iter().collect()
     }
 
     /// Whether a request waits for the hub to approve it, or to sign it.
@@ -254,7 +254,7 @@ impl Reconciler<Fleet> for AddOnRequests {
 
     fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan<Fleet> {
         if !key.namespace.is_empty() {
-            return self.settle(fleet, key, now);
+            return self.settle(fleet, key, Signing::Over, now);
         }
         let Some(request) = fleet.belongings.requests.get(key) else {
             if let Some(attempt) = self.attempts().remove(key) {
@@ -268,7 +268,7 @@ impl Reconciler<Fleet> for AddOnRequests {
         let addon = ObjectKey::namespaced(cluster.as_str(), &addon);
         if is_closed(request) {
             self.attempts().remove(key);
-            return self.settle(fleet, &addon, now);
+            return self.settle(fleet, &addon, outcome_of(request), now);
         }
         let Some(blueprint) = blueprint(fleet, &addon, now) else { return later(now) };
         let specs = blueprint.registrations();
@@ -300,6 +300,12 @@ impl Reconciler<Fleet> for AddOnRequests {
 /// Whether nothing is to be done about a request any more: it is signed, denied, or has failed.
 fn is_closed(request: &CertificateSigningRequest) -> bool {
     is_decided(request) && !awaits_certificate(request)
+}
+
+/// What has come of a request that nothing is to be done about any more.
+fn outcome_of(request: &CertificateSigningRequest) -> Signing<'static> {
+    let is_signed = request.status.as_ref().is_some_and(|status| status.certificate.is_some());
+    if is_signed { Signing::Signed } else { Signing::Over }
 }
 
 /// Whether a cluster is let in: nothing is given to the agents of one that is not.
