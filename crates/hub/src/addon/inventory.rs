@@ -250,6 +250,7 @@ impl Fleet {
         if !stays(change, takes_part_the_same) {
             // Who is shut out keeps nothing, and who is let in again gets it back.
             for (addon, _) in self.addons.mcas.in_namespace(name) {
+                self.queues.addons.mark(addon.clone());
                 self.queues.permissions.mark(addon.clone());
             }
             self.mark_installs_on(name);

@@ -28,6 +28,10 @@ use k8s_openapi::{api::rbac::v1::RoleBinding, jiff::Timestamp};
 use super::{progress, signing_request::is_accepted, workshop::Making};
 use crate::fleet::Fleet;
 
+/// What is said of the agent of an add-on whose cluster is shut out.
+const SHUT_OUT: &str = "the cluster is not accepted, so that its agents may do nothing on the hub: set spec.hubAcceptsClient of the \
+                        ManagedCluster to let it in";
+
 /// Binds agents to roles.
 #[derive(Default)]
 pub(crate) struct Permissions {
@@ -67,7 +71,7 @@ impl Reconciler<Fleet> for Permissions {
     }
 }
 
-/// Why a binding was not taken, and what can be done about it. That somebody was faster is no failure.
+/// Why a binding was not taken, and what can be done about it. That somebody was faster, or the server not reached, is no failure of ours.
 fn refusal(write: &str, error: &kube::Error) -> Option<String> {
     match error {
         kube::Error::Api(status) if status.is_conflict() => None,
@@ -76,7 +80,7 @@ fn refusal(write: &str, error: &kube::Error) -> Option<String> {
             status.message
         )),
         kube::Error::Api(status) => Some(format!("could not {write}: {}", status.message)),
-        error => Some(format!("could not {write}: {error}")),
+        _ => None,
     }
 }
 
@@ -100,6 +104,8 @@ pub(super) struct Bindings<'a> {
 enum Registration {
     /// Not at all.
     None,
+    /// Not as long as its cluster is shut out.
+    ShutOut,
     /// As its template says.
     AsSaid,
     /// Not in all ways that its template says, because of this.
@@ -114,11 +120,15 @@ impl<'a> Bindings<'a> {
             // One that can not be read is still there.
             return (!fleet.addons.mcas.has(key)).then(|| Self::none(fleet, key));
         };
+        // Who is shut out has nothing to finish.
+        if !is_accepted(fleet, &ClusterName::from(&*key.namespace)) {
+            return Some(Self::none(fleet, key));
+        }
         if on_cluster.metadata.deletion_timestamp.is_some() {
             return None;
         }
         let conditions = on_cluster.status.as_ref().map_or(&[][..], |status| &status.conditions);
-        if !is_accepted(fleet, &ClusterName::from(&*key.namespace)) || Given::read(conditions).is_none() {
+        if Given::read(conditions).is_none() {
             return Some(Self::none(fleet, key));
         }
         Self::made(fleet, on_cluster, &progress::making(fleet, on_cluster, now)?)
@@ -127,6 +137,10 @@ impl<'a> Bindings<'a> {
     /// Those of an add-on whose works come about like this; nothing if they are to stay as they are. An agent that runs keeps what it may do
     /// until it is known what its successor may.
     pub(super) fn made(fleet: &'a Fleet, on_cluster: &ManagedClusterAddOn, making: &Making) -> Option<Self> {
+        let key = ObjectKey::of(on_cluster);
+        if !is_accepted(fleet, &ClusterName::from(&*key.namespace)) {
+            return Some(Self { registration: Registration::ShutOut, ..Self::none(fleet, &key) });
+        }
         let specs = match making {
             Making::ByManager => &[],
             Making::Former(None) | Making::Unreadable(_) | Making::NotYet(_) => return None,
@@ -138,7 +152,7 @@ impl<'a> Bindings<'a> {
             Ok(()) if specs.is_empty() => Registration::None,
             Ok(()) => Registration::AsSaid,
         };
-        let found = fleet.belongings.bindings_of_addon(&ObjectKey::of(on_cluster)).collect();
+        let found = fleet.belongings.bindings_of_addon(&key).collect();
         Some(Self { wanted: bindings(on_cluster, specs), found, registration })
     }
 
@@ -169,6 +183,7 @@ impl<'a> Bindings<'a> {
     pub(super) fn registered(&self) -> Option<Registered<'_>> {
         let registered = match &self.registration {
             Registration::None => Registered::NotNeeded,
+            Registration::ShutOut => Registered::Failed(SHUT_OUT),
             Registration::AsSaid => Registered::Applied,
             Registration::Misconfigured(why) => Registered::Failed(why),
         };

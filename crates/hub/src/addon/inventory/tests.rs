@@ -111,7 +111,7 @@ fn a_cluster_that_comes_or_goes_concerns_who_may_want_it() {
     assert_eq!(scene.marked(), marked(["labelled"], []));
     let leaving = json!({ "deletionTimestamp": "2026-01-01T00:00:00Z" });
     scene.cluster("one", &leaving);
-    assert_eq!(scene.marked(), marked(["gated", "manual", "placed"], []));
+    assert_eq!(scene.marked(), marked(["gated", "manual", "placed"], ["one/manual"]));
     scene.cluster("two", &json!({ "annotations": { "x": "y" } }));
     assert_eq!(scene.marked(), marked([], []));
     scene.gone::<ManagedCluster>(None, "one");

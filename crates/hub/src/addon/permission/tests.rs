@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::addon::{
-    scene::{Scene, words},
+    scene::{Scene, noon, words},
     workshop::{Commission, Workshop},
 };
 
@@ -57,6 +57,11 @@ fn writes(scene: &Scene) -> Vec<String> {
     words(&scene.plan(&Permissions::default(), &key()))
 }
 
+/// Shuts the add-on's cluster out.
+fn shut_out(scene: &mut Scene) {
+    scene.set::<ManagedCluster>(None, "one", json!({ "spec": { "hubAcceptsClient": false } }));
+}
+
 #[test]
 fn an_agent_gets_what_its_template_says() {
     assert_eq!(writes(&scene()), [CREATE]);
@@ -78,12 +83,42 @@ fn what_an_agent_may_do_goes_when_its_add_on_is_gone_and_not_before() {
 #[test]
 fn who_is_shut_out_or_was_given_nothing_may_do_nothing() {
     let mut scene = bound();
-    scene.set::<ManagedCluster>(None, "one", json!({ "spec": { "hubAcceptsClient": false } }));
+    shut_out(&mut scene);
     assert_eq!(writes(&scene), [DELETE]);
     scene.cluster("one", &json!({}));
     assert_eq!(writes(&scene), [""; 0]);
     scene.on_cluster("one", "hello", &json!({ "metadata": { "uid": "another" } }));
     assert_eq!(writes(&scene), [DELETE], "this is another one, whose turn has not come");
+}
+
+#[test]
+fn who_is_shut_out_keeps_nothing_though_its_add_on_is_on_its_way_out() {
+    let mut scene = bound();
+    scene.on_cluster("one", "hello", &json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:00:00Z" } }));
+    shut_out(&mut scene);
+    assert_eq!(writes(&scene), [DELETE]);
+}
+
+#[test]
+fn whoever_looks_at_the_add_on_of_a_cluster_that_is_shut_out_sees_what_is_to_go_and_says_so_when_it_is_gone() {
+    let mut scene = bound();
+    shut_out(&mut scene);
+    let seen = |scene: &Scene| {
+        let on_cluster = scene.fleet.addons.mcas.get(&key()).expect("it is there");
+        let making = progress::making(&scene.fleet, on_cluster, noon()).expect("it is known what it was given");
+        let bindings = Bindings::made(&scene.fleet, on_cluster, &making).expect("it is known what they are to be");
+        let writes: Vec<_> = bindings.writes().iter().map(|write| format!("{write:?}")).collect();
+        (writes, bindings.registered() == Some(Registered::Failed(SHUT_OUT)))
+    };
+    assert_eq!(seen(&scene), (vec![DELETE.to_owned()], false));
+    scene.gone::<RoleBinding>(Some("one"), BINDING);
+    assert_eq!(seen(&scene), (Vec::new(), true));
+}
+
+#[test]
+fn a_server_that_was_not_reached_has_refused_nothing() {
+    let error = kube::Error::Service("connection refused".into());
+    assert_eq!(refusal(CREATE, &error), None);
 }
 
 #[test]
