@@ -7,7 +7,7 @@ use drover_api::{
     cluster::{ManagedCluster, Placement, PlacementSpec, Taint},
     names::{
         CLUSTER_AVAILABLE, CLUSTER_CLOCK_SYNCED, CLUSTER_DELETING, CLUSTER_FINALIZER, CLUSTER_LEASE,
-        CLUSTER_NAME_LABEL, CLUSTER_SET_LABEL, HUB_ACCEPTED, UNREACHABLE_TAINT,
+        CLUSTER_NAME_LABEL, CLUSTER_SET_LABEL, FEATURE_LABEL_PREFIX, HUB_ACCEPTED, UNREACHABLE_TAINT,
     },
     work::ManifestWork,
 };
@@ -51,6 +51,7 @@ drover_testkit::scenarios! {
         what_was_taken_from_an_agent_comes_back,
         a_cluster_is_removed_in_order,
         a_dead_cluster_is_removed_by_force,
+        a_cluster_is_labelled_with_how_its_add_ons_are,
         one_cluster_that_can_not_be_read_holds_up_nobody,
         a_hub_leaves_alone_what_it_is_not_to_do,
     }
@@ -438,6 +439,29 @@ async fn a_dead_cluster_is_removed_by_force(world: World) {
 
     wait::gone(&clusters(&world), "dead").await;
     assert_eq!(access(&world, "dead").await, BTreeSet::new());
+    hub.stop().await;
+}
+
+async fn a_cluster_is_labelled_with_how_its_add_ons_are(world: World) {
+    let hub = start(as_hub(&world).await, None).await;
+    let agent = well(&world, "one").await;
+    let addons = Api::<ManagedClusterAddOn>::namespaced(world.client(), "one");
+    create(&addons, objects::addon_on("one", "hello")).await;
+    let label = format!("{FEATURE_LABEL_PREFIX}hello");
+    let of_agent = Api::<ManagedClusterAddOn>::namespaced(agent.client(), "one");
+    for (status, expected) in [("True", "available"), ("False", "unhealthy"), ("Unknown", "unreachable")] {
+        let said = json!({ "type": "Available", "status": status, "reason": "Test", "message": "",
+            "lastTransitionTime": "2026-01-01T00:00:00Z" });
+        let report = Patch::Merge(json!({ "status": { "conditions": [said] } }));
+        of_agent
+            .patch_status("hello", &PatchParams::default(), &report)
+            .await
+            .expect("an agent reports on its add-ons");
+        let is_labelled = |one: &ManagedCluster| one.labels().get(&label).is_some_and(|label| label == expected);
+        until(&world, "one", expected, is_labelled).await;
+    }
+    addons.delete("hello", &DeleteParams::default()).await.expect("an add-on can be deleted");
+    until(&world, "one", "its label is gone", |one| !one.labels().contains_key(&label)).await;
     hub.stop().await;
 }
 
