@@ -2,14 +2,17 @@
 
 use drover_api::{
     names::{
-        ADDON_NAME_LABEL, ADDON_VERSION_LABEL, CONFIG_SPEC_HASH_ANNOTATION, FLAT_CONFIG_SPEC_HASH_ANNOTATION,
-        SET_ANNOTATION,
+        ADDON_NAME_LABEL, ADDON_VERSION_LABEL, CONFIG_SPEC_HASH_ANNOTATION,
+        FLAT_CONFIG_SPEC_HASH_ANNOTATION, SET_ANNOTATION,
     },
     work::ManifestWork,
 };
 use kube::ResourceExt;
 
-use super::{RenderedWork, Workload, objects};
+use super::{
+    RenderedWork, Workload,
+    digest::objects,
+};
 use crate::addon::inheritance::own;
 
 /// The labels of works that are made from a template.
@@ -49,17 +52,24 @@ impl Expected {
 
 /// What a work is marked with: for which add-on, from which set, and with whom it goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Marks(Vec<Option<String>>);
+pub struct Marks {
+    texts: Vec<Option<String>>,
+    /// The owner that it goes with, if there is one.
+    owner: Option<String>,
+}
 
 impl Marks {
-    /// What a work is marked with. What others have marked it with is not looked at.
+    /// What a work that was made is marked with.
     #[must_use]
-    pub fn of(work: &ManifestWork) -> Self {
-        let labels = LABELS.iter().map(|label| work.labels().get(*label).cloned());
-        let annotations = ANNOTATIONS.iter().map(|annotation| work.annotations().get(*annotation).cloned());
-        let owners = work.owner_references().iter();
-        let owner = owners.filter(|owner| owner.controller == Some(true)).map(|owner| owner.uid.clone()).next();
-        Self(labels.chain(annotations).chain([owner]).collect())
+    pub fn of(made: &ManifestWork) -> Self {
+        Self { texts: texts(made), owner: made.owner_references().first().map(|owner| owner.uid.clone()) }
+    }
+
+    /// Whether a work is marked so. What others have marked it with is not looked at, nor is which of its owners controls it.
+    #[must_use]
+    pub fn are_on(&self, work: &ManifestWork) -> bool {
+        let is_owner = |owner: &String| work.owner_references().iter().any(|there| there.uid == *owner);
+        texts(work) == self.texts && self.owner.as_ref().is_none_or(is_owner)
     }
 
     /// Marks a work as another one is. What others have marked it with stays.
@@ -73,3 +83,12 @@ impl Marks {
         }
     }
 }
+
+fn texts(work: &ManifestWork) -> Vec<Option<String>> {
+    let labels = LABELS.iter().map(|label| work.labels().get(*label).cloned());
+    let annotations = ANNOTATIONS.iter().map(|annotation| work.annotations().get(*annotation).cloned());
+    labels.chain(annotations).collect()
+}
+
+#[cfg(test)]
+mod tests;

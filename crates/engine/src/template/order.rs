@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use drover_api::{names::WORK_APPLIED, work::ManifestWork};
 use kube::ResourceExt;
 
-use super::{Expected, Marks, digest, objects, work_prefix};
+use super::{Expected, digest, objects, work_prefix};
 
 /// The works of an add-on that are there, by name, beside those that are to be there.
 #[derive(Debug)]
@@ -83,7 +83,7 @@ impl<'a> Order<'a> {
         match self.works.get(&expected.name) {
             None => true,
             Some(work) if work.metadata.deletion_timestamp.is_some() => false,
-            Some(work) => digest(&work.spec) != expected.digest || Marks::of(work) != expected.marks,
+            Some(work) => digest(&work.spec) != expected.digest || !expected.marks.are_on(work),
         }
     }
 }

@@ -5,6 +5,7 @@ use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::template::Marks;
 
 fn spec(objects: &[&str]) -> ManifestWorkSpec {
     let manifest = |name: &&str| json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": name } });

@@ -1,0 +1,73 @@
+//! What marks a work as ours.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use serde_json::json;
+
+use super::*;
+
+/// A work that was made for an add-on.
+fn made() -> ManifestWork {
+    let metadata = json!({
+        "name": "addon-hello-deploy-0", "namespace": "one",
+        "labels": { ADDON_NAME_LABEL: "hello" },
+        "annotations": { CONFIG_SPEC_HASH_ANNOTATION: "{}", SET_ANNOTATION: "0123456789abcdef" },
+        "ownerReferences": [owner("ours", "hello")],
+    });
+    let work = json!({ "apiVersion": "work.open-cluster-management.io/v1", "kind": "ManifestWork", "metadata": metadata, "spec": {} });
+    serde_json::from_value(work).expect("a work")
+}
+
+fn owner(uid: &str, name: &str) -> OwnerReference {
+    let owner = json!({ "apiVersion": "addon.open-cluster-management.io/v1alpha1", "kind": "ManagedClusterAddOn",
+        "name": name, "uid": uid, "controller": true });
+    serde_json::from_value(owner).expect("an owner")
+}
+
+type Spoil = fn(&mut ManifestWork);
+
+/// What somebody may do to the marks of a work.
+const SPOILT: [(&str, Spoil); 5] = [
+    ("its label", |work| drop(work.labels_mut().remove(ADDON_NAME_LABEL))),
+    ("a version that it has not", |work| {
+        work.labels_mut().insert(ADDON_VERSION_LABEL.to_owned(), "v9".to_owned());
+    }),
+    ("its hashes", |work| {
+        work.annotations_mut().insert(CONFIG_SPEC_HASH_ANNOTATION.to_owned(), "x".to_owned());
+    }),
+    ("its set", |work| drop(work.annotations_mut().remove(SET_ANNOTATION))),
+    ("its owner", |work| work.owner_references_mut().clear()),
+];
+
+#[test]
+fn what_is_taken_from_the_marks_of_a_work_is_put_back() {
+    let marks = Marks::of(&made());
+    for (what, spoil) in SPOILT {
+        let mut work = made();
+        spoil(&mut work);
+        assert!(!marks.are_on(&work), "{what}");
+        Marks::copy(&made(), &mut work);
+        assert!(marks.are_on(&work), "{what}");
+    }
+}
+
+#[test]
+fn what_others_have_added_stays_and_does_not_count() {
+    let mut work = made();
+    work.labels_mut().insert("team".to_owned(), "a".to_owned());
+    work.annotations_mut().insert("note".to_owned(), "b".to_owned());
+    work.owner_references_mut().push(OwnerReference { controller: None, ..owner("theirs", "other") });
+    let before = work.clone();
+    assert!(Marks::of(&made()).are_on(&work));
+    Marks::copy(&made(), &mut work);
+    assert_eq!(work, before);
+}
+
+#[test]
+fn who_goes_with_its_add_on_may_be_controlled_by_another() {
+    let mut work = made();
+    *work.owner_references_mut() = vec![owner("theirs", "other")];
+    assert!(!Marks::of(&made()).are_on(&work));
+    Marks::copy(&made(), &mut work);
+    assert_eq!(work.owner_references().len(), 2);
+    assert!(Marks::of(&made()).are_on(&work), "it is not written again for that");
+}
