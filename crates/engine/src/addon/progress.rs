@@ -7,7 +7,7 @@ use drover_api::{
     grammar::Version,
     names::{
         ADDON_VERSION_LABEL, AVAILABLE, HOSTING_CLUSTER_ANNOTATION, HOSTING_MANIFEST_APPLIED, MANIFEST_APPLIED,
-        WORK_APPLIED, WORK_AVAILABLE,
+        SET_ANNOTATION, WORK_APPLIED, WORK_AVAILABLE, WORKS_ANNOTATION,
     },
     work::ManifestWork,
 };
@@ -22,7 +22,7 @@ use super::{
 use crate::{
     cluster::availability::UNREACHABLE,
     condition::{self, Holds},
-    template::{Expected, Lag, digest, vitals_of, work_prefix},
+    template::{Expected, Lag, Vitals, digest, vitals_of, work_prefix},
     words::excerpt,
 };
 
@@ -170,6 +170,8 @@ impl Manifests {
 pub enum Defect {
     /// It was made from other configurations.
     OtherConfigs(Difference),
+    /// It was made from another set, though the configurations are the same.
+    OtherSet(String),
     /// It was made for another version of the add-on.
     OtherVersion {
         /// The version in its label.
@@ -274,7 +276,7 @@ impl<'a> Evidence<'a> {
             Maker::Template(expected) => {
                 self.unlike(expected).or_else(|| self.unready()).or_else(|| self.lags(expected))
             }
-            Maker::Former => self.none().or_else(|| self.made_otherwise()).or_else(|| self.unready()),
+            Maker::Former => self.unlike_former().or_else(|| self.unready()).or_else(|| self.former_lags()),
             Maker::NotYet | Maker::Nobody(_) => Some(Obstacle::NoWorks),
         }
     }
@@ -284,7 +286,7 @@ impl<'a> Evidence<'a> {
         let unlike = expected.iter().find_map(|expected| {
             let name = expected.name.clone();
             let work = self.works().find(|work| work.name_any() == name);
-            let defect = match work.filter(|work| work.metadata.deletion_timestamp.is_none()) {
+            let defect = match work.filter(|work| !is_going(work)) {
                 None => Some(Defect::NotThere),
                 Some(work) => {
                     let is_altered = digest(&work.spec) != expected.digest;
@@ -297,10 +299,49 @@ impl<'a> Evidence<'a> {
         unlike.or_else(|| self.works().find(is_surplus).map(|work| of(work, Defect::Surplus)))
     }
 
-    /// What the works deploy and does not run the set yet. Who has run it has shown that already, and is well or not from then on.
+    /// In what the works differ from what another Drover has made of the set. It has counted them; one that it did not get to is missing.
+    fn unlike_former(&self) -> Option<Obstacle> {
+        let set = self.set.fingerprint();
+        let other_set = |work: &'a ManifestWork| {
+            let other = work.annotations().get(SET_ANNOTATION).filter(|other| *other != set.as_str())?;
+            Some(of(work, Defect::OtherSet(other.clone())))
+        };
+        self.none()
+            .or_else(|| self.made_otherwise())
+            .or_else(|| self.works().find_map(other_set))
+            .or_else(|| self.not_got_to())
+    }
+
+    /// A work that is missing of those that were counted.
+    fn not_got_to(&self) -> Option<Obstacle> {
+        let prefix = work_prefix(&self.addon.name_any());
+        let counts = self.works().filter_map(|work| work.annotations().get(WORKS_ANNOTATION)?.parse::<usize>().ok());
+        let mut names = (0..counts.max().unwrap_or_default()).map(|number| format!("{prefix}{number}"));
+        let missing = names.find(|name| !self.works().any(|work| work.name_any() == *name && !is_going(work)));
+        missing.map(|name| Obstacle::Work { name, defect: Defect::NotThere })
+    }
+
+    /// What the works that another Drover has made deploy and does not run the set yet, as far as it says so itself: nobody knows any more
+    /// what it has to be. What reports without a stamp is not kept up with its manifest.
+    fn former_lags(&self) -> Option<Obstacle> {
+        let set = self.set.fingerprint();
+        let is_asked = |work: &&ManifestWork| self.has_to_show() && work.annotations().contains_key(SET_ANNOTATION);
+        self.works().filter(is_asked).find_map(|work| {
+            let mut workloads = vitals_of(work).filter(Vitals::is_stamped_or_silent);
+            let (vitals, lag) = workloads.find_map(|vitals| vitals.lag(&set).map(|lag| (vitals, lag)))?;
+            Some(of(work, Defect::Lags { workload: vitals.to_string(), lag: Some(lag) }))
+        })
+    }
+
+    /// Whether workloads have yet to show that they run the set. Who has run it has shown that already, and is well or not from then on.
+    fn has_to_show(&self) -> bool {
+        self.health == Health::Counts && !self.has_run()
+    }
+
+    /// What the works deploy and does not run the set yet.
     fn lags(&self, expected: &[Expected]) -> Option<Obstacle> {
         let set = self.set.fingerprint();
-        let is_asked = self.health == Health::Counts && !self.has_run();
+        let is_asked = self.has_to_show();
         expected.iter().filter(|_| is_asked).find_map(|expected| {
             let work = self.works().find(|work| work.name_any() == expected.name)?;
             let vitals: Vec<_> = vitals_of(work).collect();
@@ -394,6 +435,10 @@ fn of(work: &ManifestWork, defect: Defect) -> Obstacle {
     Obstacle::Work { name: work.name_any(), defect }
 }
 
+fn is_going(work: &ManifestWork) -> bool {
+    work.metadata.deletion_timestamp.is_some()
+}
+
 /// That the work could not be applied in its present form.
 fn refusal(work: &ManifestWork) -> Option<Defect> {
     let applied = find(conditions(work), WORK_APPLIED).filter(|applied| applied.status == "False")?;
@@ -453,6 +498,7 @@ impl fmt::Display for Defect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::OtherConfigs(difference) => difference.fmt(f),
+            Self::OtherSet(set) => write!(f, "was made from the set {set}"),
             Self::OtherVersion { label: Some(label), wanted } => write!(f, "is for version {label}, not {wanted}"),
             Self::OtherVersion { label: None, wanted } => {
                 write!(f, "does not say that it is for version {wanted}, by the label {ADDON_VERSION_LABEL}")

@@ -3,7 +3,7 @@
 use drover_api::{
     names::{
         ADDON_NAME_LABEL, ADDON_VERSION_LABEL, CONFIG_SPEC_HASH_ANNOTATION,
-        FLAT_CONFIG_SPEC_HASH_ANNOTATION, SET_ANNOTATION,
+        FLAT_CONFIG_SPEC_HASH_ANNOTATION, SET_ANNOTATION, WORKS_ANNOTATION,
     },
     work::ManifestWork,
 };
@@ -18,7 +18,8 @@ use crate::addon::inheritance::own;
 /// The labels of works that are made from a template.
 const LABELS: [&str; 2] = [ADDON_NAME_LABEL, ADDON_VERSION_LABEL];
 /// The annotations of works that are made from a template.
-const ANNOTATIONS: [&str; 3] = [CONFIG_SPEC_HASH_ANNOTATION, FLAT_CONFIG_SPEC_HASH_ANNOTATION, SET_ANNOTATION];
+const ANNOTATIONS: [&str; 4] =
+    [CONFIG_SPEC_HASH_ANNOTATION, FLAT_CONFIG_SPEC_HASH_ANNOTATION, SET_ANNOTATION, WORKS_ANNOTATION];
 
 /// A work that is to be there.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::{borrow::Cow, collections::BTreeMap};
 use drover_api::{
     addon::{AddOnDeploymentConfig, AddOnDeploymentConfigSpec, CustomizedVariable, ImageMirror, ManagedClusterAddOn},
     drover::SetConfig,
-    names::{ADDON_NAME_LABEL, ADDON_VERSION_LABEL, AGENT_NAMESPACE, SET_ANNOTATION},
+    names::{ADDON_NAME_LABEL, ADDON_VERSION_LABEL, AGENT_NAMESPACE, SET_ANNOTATION, WORKS_ANNOTATION},
     work::{ManifestWork, ManifestWorkSpec, ManifestsTemplate},
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -77,8 +77,8 @@ pub fn render(inputs: &Inputs<'_>) -> Result<Rendering, Flaw> {
     let namespace = install_namespace(inputs);
     let fingerprint = inputs.set.fingerprint();
     let pieces = pieces(inputs, &namespace, fingerprint.as_str())?;
-    let metadata = metadata(inputs, fingerprint.as_str());
     let counts = split(pieces.iter().map(|piece| piece.size));
+    let metadata = metadata(inputs, fingerprint.as_str(), counts.len());
     let mut pieces = pieces.into_iter();
     let numbered = counts.into_iter().enumerate();
     let works = numbered.map(|(number, count)| work(inputs, &metadata, number, pieces.by_ref().take(count).collect()));
@@ -223,12 +223,14 @@ fn check_unique(template: &str, pieces: &[Piece]) -> Result<(), Flaw> {
 }
 
 /// The metadata of all works, but for their names.
-fn metadata(inputs: &Inputs<'_>, fingerprint: &str) -> ObjectMeta {
+fn metadata(inputs: &Inputs<'_>, fingerprint: &str, count: usize) -> ObjectMeta {
     let version = inputs.set.version().map(|version| (ADDON_VERSION_LABEL.to_owned(), version.to_string()));
     let mut labels = BTreeMap::from([(ADDON_NAME_LABEL.to_owned(), inputs.addon().to_owned())]);
     labels.extend(version);
     let mut annotations = hashes::annotations(inputs.set);
     annotations.insert(SET_ANNOTATION.to_owned(), fingerprint.to_owned());
+    // Who finds them later, and would make others, can tell whether they are all there.
+    annotations.insert(WORKS_ANNOTATION.to_owned(), count.to_string());
     ObjectMeta {
         namespace: inputs.on_cluster.namespace(),
         labels: Some(labels),

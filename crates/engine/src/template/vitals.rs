@@ -221,6 +221,12 @@ impl Vitals {
         self.kind == workload.kind && self.namespace == workload.namespace && self.name == workload.name
     }
 
+    /// Whether the workload is stamped, or has not said anything by which one could tell.
+    #[must_use]
+    pub fn is_stamped_or_silent(&self) -> bool {
+        self.set.is_some() || self.generation.is_none()
+    }
+
     /// What is missing until the workload proves the set; nothing if it does.
     #[must_use]
     pub fn lag(&self, set: &SetFingerprint) -> Option<Lag> {

@@ -2,7 +2,7 @@
 
 use drover_api::{
     addon::ManagedClusterAddOnSpec,
-    names::CONFIG_SPEC_HASH_ANNOTATION,
+    names::{CONFIG_SPEC_HASH_ANNOTATION, SET_ANNOTATION, WORKS_ANNOTATION},
     work::{ManifestWorkSpec, ManifestWorkStatus},
 };
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
@@ -41,6 +41,8 @@ struct World {
     health: Health,
     /// What a template is to make, if there is one.
     expected: Option<Vec<Expected>>,
+    /// Whether another Drover has made what is there.
+    is_former: bool,
 }
 
 impl World {
@@ -49,18 +51,31 @@ impl World {
         addon.status.get_or_insert_default().conditions =
             vec![says(MANIFEST_APPLIED, "True", None), says(AVAILABLE, "True", None)];
         let works = ["addon-hello-deploy-0", "addon-hello-deploy-1"].map(|name| work(name, "h1")).into();
-        Self { addon, works, set: set("h1", None), supported: Vec::new(), health: Health::Counts, expected: None }
+        Self {
+            addon,
+            works,
+            set: set("h1", None),
+            supported: Vec::new(),
+            health: Health::Counts,
+            expected: None,
+            is_former: false,
+        }
     }
 
     fn finding(&self) -> Finding {
         let works: Vec<_> = self.works.iter().collect();
+        let maker = match &self.expected {
+            _ if self.is_former => Maker::Former,
+            Some(expected) => Maker::Template(expected),
+            None => Maker::Manager,
+        };
         prove(&Evidence {
             addon: &self.addon,
             works: &works,
             set: &self.set,
             supported_versions: &self.supported,
             health: self.health,
-            maker: self.expected.as_ref().map_or(Maker::Manager, |expected| Maker::Template(expected)),
+            maker,
         })
     }
 
@@ -463,4 +478,68 @@ fn who_is_not_heard_of_is_not_unhealthy_before_it_says_so_itself() {
     };
     assert_eq!(finding(UNREACHABLE), Finding::Moving(Obstacle::Unreachable));
     assert_eq!(finding("ManagedClusterAddOnLeaseNotFound").verdict(), Verdict::Unhealthy);
+}
+
+/// What another Drover has made of a template, and this one would make otherwise.
+fn spoilt_former(spoil: impl FnOnce(&mut World)) -> Finding {
+    let mut world = World::templated();
+    world.is_former = true;
+    let marks = [(SET_ANNOTATION, world.set.fingerprint().to_string()), (WORKS_ANNOTATION, "2".to_owned())];
+    for work in &mut world.works {
+        work.annotations_mut().extend(marks.clone().map(|(key, value)| (key.to_owned(), value)));
+    }
+    spoil(&mut world);
+    world.finding()
+}
+
+#[test]
+fn what_another_drover_has_made_proves_its_set_by_running_it() {
+    type Spoil = fn(&mut World);
+    assert_eq!(spoilt_former(|_| ()), Finding::Proven);
+    let unstamped = spoilt_former(|world| world.hear(&json!({ "drover-generation": 2, "drover-wanted": 1 })));
+    assert_eq!(unstamped, Finding::Proven, "what is not kept up with its manifest has no stamp");
+    let rows: [(Spoil, &str); 7] = [
+        (|world| world.works.clear(), "it has no work yet"),
+        (|world| drop(world.works.remove(1)), "work addon-hello-deploy-1 is not there"),
+        (
+            |world| world.works[1].metadata.deletion_timestamp = Some(Time(Timestamp::UNIX_EPOCH)),
+            "work addon-hello-deploy-1 is not there",
+        ),
+        (
+            |world| {
+                let annotations = world.works[1].annotations_mut();
+                annotations.insert(SET_ANNOTATION.to_owned(), "0123456789abcdef".to_owned());
+            },
+            "work addon-hello-deploy-1 was made from the set 0123456789abcdef",
+        ),
+        (
+            |world| world.hear(&json!({})),
+            "work addon-hello-deploy-1 deploys the Deployment agents/agent, which has not reported yet which set it runs",
+        ),
+        (
+            |world| world.hear(&json!({ "drover-set": "0123456789abcdef" })),
+            "work addon-hello-deploy-1 deploys the Deployment agents/agent, which is still at the set 0123456789abcdef",
+        ),
+        (
+            |world| {
+                let set = world.set.fingerprint();
+                world.hear(
+                    &json!({ "drover-set": set.as_str(), "drover-generation": 2, "drover-observed-generation": 2,
+                    "drover-wanted": 1, "drover-total": 2, "drover-updated": 1, "drover-available": 1 }),
+                );
+            },
+            "work addon-hello-deploy-1 deploys the Deployment agents/agent, which has old pods that are still to go: 1",
+        ),
+    ];
+    for (spoil, sentence) in rows {
+        let finding = spoilt_former(spoil);
+        assert_eq!(finding.verdict(), Verdict::Moving, "{sentence}");
+        assert_eq!(finding.obstacle().map(ToString::to_string).as_deref(), Some(sentence));
+        let shown = spoilt_former(|world| {
+            world.remember(&set("h1", None), Verdict::Proven);
+            spoil(world);
+        });
+        let is_shown = sentence.contains("deploys");
+        assert_eq!(shown == Finding::Proven, is_shown, "who has shown it once has shown it: {sentence}");
+    }
 }

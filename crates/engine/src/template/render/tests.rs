@@ -67,7 +67,8 @@ fn a_work_says_what_it_was_made_from() {
 fn a_work_made_from_no_configuration_says_nothing_of_hashes() {
     let rendering = Case::new([config_map("a")]).render();
     let metadata = &rendering.works[0].work.metadata;
-    assert_eq!(metadata.annotations.as_ref().expect("it is annotated").len(), 1);
+    let annotations: Vec<_> = metadata.annotations.iter().flatten().map(|(key, _)| key.as_str()).collect();
+    assert_eq!(annotations, [SET_ANNOTATION, WORKS_ANNOTATION]);
     assert_eq!(metadata.labels.as_ref().expect("it is labelled").len(), 1);
 }
 
@@ -216,6 +217,10 @@ fn many_manifests_make_several_works() {
     assert_eq!(names, ["addon-hello-deploy-0", "addon-hello-deploy-1", "addon-hello-deploy-2"]);
     let counts: Vec<_> = rendering.works.iter().map(|work| work.work.spec.manifests().len()).collect();
     assert_eq!(counts, [2, 2, 1]);
+    assert!(
+        rendering.works.iter().all(|work| work.work.annotations()[WORKS_ANNOTATION] == "3"),
+        "each counts them all"
+    );
     let workloads: Vec<_> = rendering.works.iter().map(|work| work.workloads.len()).collect();
     assert_eq!(workloads, [0, 1, 0]);
     let configs: Vec<_> = rendering.works.iter().map(|work| work.work.spec.manifest_configs.len()).collect();
