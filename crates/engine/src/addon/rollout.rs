@@ -47,6 +47,8 @@ pub struct Sets {
     known: BTreeMap<SetFingerprint, Arc<Set>>,
     /// Those that can not be given any more, each with a configuration whose content is gone.
     lost: BTreeMap<SetFingerprint, ConfigName>,
+    /// Those that another Drover has made, so that what this one would make of them was never tried.
+    outdated: BTreeSet<SetFingerprint>,
 }
 
 impl Sets {
@@ -65,6 +67,17 @@ impl Sets {
     /// Takes note that nobody has the content of a configuration any more that a set is made of.
     pub fn lose(&mut self, name: SetFingerprint, config: ConfigName) {
         self.lost.insert(name, config);
+    }
+
+    /// Takes note that this Drover would make something else of a set than was made of it before.
+    pub fn outdate(&mut self, name: SetFingerprint) {
+        self.outdated.insert(name);
+    }
+
+    /// Whether this Drover would make something else of a set than was made of it before.
+    #[must_use]
+    pub fn is_outdated(&self, name: &SetFingerprint) -> bool {
+        self.outdated.contains(name)
     }
 
     /// Whether a set is known, and nothing of it is gone.
@@ -87,7 +100,7 @@ impl Sets {
 
 impl FromIterator<(SetFingerprint, Arc<Set>)> for Sets {
     fn from_iter<I: IntoIterator<Item = (SetFingerprint, Arc<Set>)>>(sets: I) -> Self {
-        Self { known: sets.into_iter().collect(), lost: BTreeMap::new() }
+        Self { known: sets.into_iter().collect(), ..Self::default() }
     }
 }
 

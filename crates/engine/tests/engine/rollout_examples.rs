@@ -1489,6 +1489,36 @@ fn a_set_whose_content_is_lost_is_given_to_nobody_and_holds_up_nothing_else() {
 }
 
 #[test]
+fn what_another_drover_has_made_goes_no_further_and_what_this_one_makes_follows() {
+    let mut fleet = behind_canaries();
+    fleet.want('B');
+    fleet.gives();
+    fleet.succeed(["k1", "k2"]);
+    assert_eq!(fleet.gives().len(), 1);
+    // Another Drover comes, for which the same is C.
+    fleet.want('C');
+    fleet.outdated.extend(['A', 'B'].map(fingerprint));
+    assert_eq!(fleet.gives(), ["k1=C", "k2=C"]);
+    assert!(fleet.hold("aws").contains("was made by another Drover"), "{}", fleet.hold("aws"));
+    let [first, second, _] = scattered(["a1", "a2", "a3"]);
+    fleet.succeed([first]);
+    assert_eq!(fleet.gives(), [""; 0], "nobody else is moved to B");
+    fleet.join(["aws"], ["a9"]);
+    assert_eq!(fleet.gives(), ["a9=B"], "who has nothing can not wait, and gets what is known to be good");
+    fleet.succeed(["a9", "k1", "k2"]);
+    assert_eq!(fleet.gives().len(), 1);
+    let progress = fleet.course("aws").progress;
+    assert_eq!(progress.last_known_good.as_ref().map(letter), Some('C'));
+    assert_eq!(progress.halt, None, "nothing has failed");
+
+    // Who goes back to what was made before gets what this one makes of it.
+    let aws = fleet.entry("aws");
+    fleet.wishes[aws].pin = Some(fingerprint('B'));
+    fleet.succeed([first, second]);
+    assert!(fleet.gives().iter().any(|give| give.ends_with("=B")));
+}
+
+#[test]
 fn what_is_wanted_in_the_end_is_what_is_counted() {
     let mut fleet = behind_canaries();
     fleet.want('B');

@@ -46,6 +46,7 @@ is_caught! {
     who_gives_before_it_is_stored_is_caught: StoresTooLate by what_is_given_behind_a_gate_is_stored_as_good;
     who_gives_what_nobody_wanted_is_caught: GivesAnythingElse by every_give_is_one_whole_set_that_was_wanted;
     who_overlooks_losses_is_caught: OverlooksLosses by nobody_is_given_what_is_lost;
+    who_overlooks_epochs_is_caught: OverlooksEpochs by nobody_is_moved_to_what_another_drover_has_made;
     who_tries_again_for_ever_is_caught: TriesAgainForEver by nobody_is_given_what_they_have;
     who_moves_back_on_a_shut_gate_is_caught: MovesBack by a_hold_moves_nobody_but_newcomers;
     who_gives_while_paused_is_caught: OverlooksPauses by a_hold_moves_nobody_but_newcomers;
@@ -93,6 +94,15 @@ struct OverlooksLosses;
 impl Planner for OverlooksLosses {
     fn plan(&self, rollout: &mut Rollout, question: &Question) -> Plan {
         Question { lost: BTreeSet::new(), ..question.clone() }.ask(rollout)
+    }
+}
+
+/// Goes on with what another Drover has made, as if it would make the same.
+struct OverlooksEpochs;
+
+impl Planner for OverlooksEpochs {
+    fn plan(&self, rollout: &mut Rollout, question: &Question) -> Plan {
+        Question { outdated: BTreeSet::new(), ..question.clone() }.ask(rollout)
     }
 }
 

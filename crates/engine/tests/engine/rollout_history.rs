@@ -123,6 +123,8 @@ enum Event {
     Pin(usize, Option<char>),
     /// The contents of a set are lost, or there again.
     Lose(char, bool),
+    /// Another Drover comes, which would make something else of a set, or goes again.
+    Outdate(char, bool),
     Pass(i64),
     Wake,
     JumpBack(i64),
@@ -219,6 +221,8 @@ impl History {
             }
             Event::Lose(letter, true) => drop(world.lost.insert(fingerprint(letter))),
             Event::Lose(letter, false) => drop(world.lost.remove(&fingerprint(letter))),
+            Event::Outdate(letter, true) => drop(world.outdated.insert(fingerprint(letter))),
+            Event::Outdate(letter, false) => drop(world.outdated.remove(&fingerprint(letter))),
             Event::PlacementGone(number, is_gone) => {
                 let wish = entry(world, number);
                 world.wishes[wish].is_there = !is_gone;
@@ -384,6 +388,7 @@ fn canary_events() -> impl Strategy<Value = Event> {
         2 => select(vec![1, 60, 700]).prop_map(Event::Pass),
         1 => Just(Event::Wake),
         1 => (select(LETTERS[..3].to_vec()), any::<bool>()).prop_map(|(letter, lost)| Event::Lose(letter, lost)),
+        1 => (select(LETTERS[..3].to_vec()), any::<bool>()).prop_map(|(letter, is_old)| Event::Outdate(letter, is_old)),
         1 => Just(Event::Restart),
         3 => events(),
     ]
@@ -400,6 +405,7 @@ fn events() -> impl Strategy<Value = Event> {
         1 => entry().prop_map(Event::Break),
         1 => entry().prop_map(Event::Mend),
         1 => (letter(), any::<bool>()).prop_map(|(letter, lost)| Event::Lose(letter, lost)),
+        1 => (letter(), any::<bool>()).prop_map(|(letter, is_old)| Event::Outdate(letter, is_old)),
     ];
     let membership = prop_oneof![
         2 => (cluster(), any::<u8>()).prop_map(|(cluster, bits)| Event::Match(cluster, bits)),

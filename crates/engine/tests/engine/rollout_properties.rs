@@ -46,6 +46,7 @@ holds_for_the_engine! {
     every_give_is_one_whole_set_that_was_wanted in histories();
     nobody_is_given_what_they_have in histories();
     nobody_is_given_what_is_lost in canary_histories();
+    nobody_is_moved_to_what_another_drover_has_made in canary_histories();
     a_hold_moves_nobody_but_newcomers in histories();
     nothing_is_begun_beyond_the_failure_budget in histories();
     each_cluster_is_decided_by_one_entry in histories();
@@ -129,6 +130,19 @@ pub(crate) fn nobody_is_given_what_is_lost(planner: &dyn Planner, history: &Hist
         let lost = world.all_lost();
         for give in &plan.gives {
             prop_assert!(!lost.contains(&give.set), "{} is given {}", give.cluster, letter(&give.set));
+        }
+        Ok(())
+    })?;
+    Ok(())
+}
+
+pub(crate) fn nobody_is_moved_to_what_another_drover_has_made(planner: &dyn Planner, history: &History) -> Checked {
+    history.play(planner, |world, plan, _| {
+        let outdated = world.all_outdated();
+        for give in plan.gives.iter().filter(|give| outdated.contains(&give.set)) {
+            let is_wanted = world.wanted_set(give.entry, plan).as_ref() == Some(&give.set);
+            let is_new = given(&world.known[&give.cluster]).is_none();
+            prop_assert!(is_wanted || is_new, "{} is given {}", give.cluster, letter(&give.set));
         }
         Ok(())
     })?;
@@ -512,7 +526,7 @@ fn is_right_to_hold(world: &World, plan: &Plan, entry: usize, hold: &Hold) -> Ch
             world.known[name].addon.as_ref().is_some_and(|addon| addon.overrides.is_some() || addon.is_at_odds)
         }
         Hold::Gate(Shut::Unproven { first, .. }) => is_right_to_wait_for(world, plan, canary, first),
-        Hold::Gate(Shut::Unreadable(_) | Shut::Soaking { .. } | Shut::Finishing { .. }) => false,
+        Hold::Outdated(_) | Hold::Gate(Shut::Unreadable(_) | Shut::Soaking { .. } | Shut::Finishing { .. }) => false,
     };
     prop_assert!(is_right, "entry {entry} is held up by {hold:?}");
     if let Some(good) =

@@ -55,6 +55,8 @@ pub(crate) struct Question {
     pub(crate) now: Timestamp,
     /// The sets whose contents are kept nowhere.
     pub(crate) lost: BTreeSet<SetFingerprint>,
+    /// The sets that another Drover has made.
+    pub(crate) outdated: BTreeSet<SetFingerprint>,
     /// The clusters in the order in which it was told of them.
     pub(crate) heard: Vec<ClusterName>,
 }
@@ -63,6 +65,7 @@ impl Question {
     pub(crate) fn ask(&self, rollout: &mut Rollout) -> Plan {
         let mut sets = SETS.clone();
         self.lost.iter().for_each(|set| sets.lose(set.clone(), some_config()));
+        self.outdated.iter().for_each(|set| sets.outdate(set.clone()));
         rollout.plan(&self.wishes, &sets, self.retried, self.now)
     }
 }
@@ -234,6 +237,8 @@ pub(crate) struct World<'p> {
     pub(crate) retried: Option<Timestamp>,
     /// The sets whose contents are not kept.
     pub(crate) lost: BTreeSet<SetFingerprint>,
+    /// The sets that another Drover has made.
+    pub(crate) outdated: BTreeSet<SetFingerprint>,
     pub(crate) now: Timestamp,
     rollout: Rollout,
     heard: Vec<ClusterName>,
@@ -262,8 +267,8 @@ impl<'p> World<'p> {
         let wishes = entries.iter().map(wish).collect();
         let rollout = Rollout::new(planner.entries(&entries));
         let (clusters, known, heard) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
-        let lost = BTreeSet::new();
-        Self { planner, entries, wishes, clusters, known, retried: None, lost, now: noon(), rollout, heard }
+        let (lost, outdated) = (BTreeSet::new(), BTreeSet::new());
+        Self { planner, entries, wishes, clusters, known, retried: None, lost, outdated, now: noon(), rollout, heard }
     }
 
     // ---- What the hub hears
@@ -306,15 +311,24 @@ impl<'p> World<'p> {
     // ---- What the hub does
 
     pub(crate) fn question(&self) -> Question {
-        let (wishes, heard, lost) = (self.wishes.clone(), self.heard.clone(), self.all_lost());
-        Question { wishes, retried: self.retried, lost, now: self.now, heard }
+        let (wishes, heard) = (self.wishes.clone(), self.heard.clone());
+        let (lost, outdated) = (self.all_lost(), self.all_outdated());
+        Question { wishes, retried: self.retried, lost, outdated, now: self.now, heard }
     }
 
     /// The sets that can not be given: what somebody is configured to has its contents from there.
     pub(crate) fn all_lost(&self) -> BTreeSet<SetFingerprint> {
+        self.lost.difference(&self.configured()).cloned().collect()
+    }
+
+    /// The sets that another Drover has made: what somebody is configured to is made by this one.
+    pub(crate) fn all_outdated(&self) -> BTreeSet<SetFingerprint> {
+        self.outdated.difference(&self.configured()).cloned().collect()
+    }
+
+    fn configured(&self) -> BTreeSet<SetFingerprint> {
         let configured = self.wishes.iter().filter_map(|wish| wish.configured.as_ref()?.as_ref().ok());
-        let configured: BTreeSet<_> = configured.map(|goal| goal.fingerprint.clone()).collect();
-        self.lost.difference(&configured).cloned().collect()
+        configured.map(|goal| goal.fingerprint.clone()).collect()
     }
 
     pub(crate) fn plan(&mut self) -> Plan {

@@ -58,6 +58,8 @@ pub enum Hold {
     },
     /// What is rolling out is made of the content of a configuration that nobody has any more.
     Lost(ConfigName),
+    /// What is rolling out was made by another Drover, and nobody has tried what this one would make of it.
+    Outdated(SetFingerprint),
 }
 
 impl Hold {
@@ -69,7 +71,7 @@ impl Hold {
             Self::Gate(shut) => shut.in_short(),
             Self::CanaryUnhealthy(_) => "a canary was well with this and is no longer".to_owned(),
             Self::Halted { .. } => "too many clusters have failed".to_owned(),
-            Self::Blocked(_) | Self::Paused(_) | Self::Lost(_) => self.to_string(),
+            Self::Blocked(_) | Self::Paused(_) | Self::Lost(_) | Self::Outdated(_) => self.to_string(),
         }
     }
 }
@@ -91,6 +93,10 @@ impl fmt::Display for Hold {
             Self::Lost(config) => write!(
                 f,
                 "the content of the config {config} that this set is made of is not kept any more: nothing new is begun until something else is wanted, or the config has that content again"
+            ),
+            Self::Outdated(set) => write!(
+                f,
+                "{set} was made by another Drover, and what this one makes of the same has to come through the gate itself: nothing new of {set} is begun"
             ),
         }
     }
@@ -372,7 +378,7 @@ impl Rollout {
     /// What came through before is over when nobody is on the way to it, and nobody can be begun.
     fn end_former(&mut self, entry: usize, setting: &mut Setting, facts: &Facts) {
         let Some(known_good) = setting.progress.last_known_good.clone() else { return };
-        if !rolls_out(&setting.progress, &known_good) || !self.is_over(entry, &setting.progress, facts.sets) {
+        if !rolls_out(&setting.progress, &known_good) || !self.is_over(entry, &setting.progress, facts) {
             return;
         }
         self.end(entry, &known_good, setting, facts);
@@ -402,11 +408,15 @@ impl Rollout {
         }
     }
 
-    fn is_over(&self, entry: usize, progress: &RolloutProgress, sets: &Sets) -> bool {
-        let lane = &self.lanes[entry];
-        let may_begin = lane.has_line() && !self.is_halted(entry, progress, sets);
-        let decided = lane.decided();
-        !may_begin && decided.moving + decided.soaking == 0
+    fn is_over(&self, entry: usize, progress: &RolloutProgress, facts: &Facts) -> bool {
+        let decided = self.lanes[entry].decided();
+        !self.may_begin(entry, progress, facts) && decided.moving + decided.soaking == 0
+    }
+
+    /// Whether anybody else may be given what rolls out.
+    fn may_begin(&self, entry: usize, progress: &RolloutProgress, facts: &Facts) -> bool {
+        let is_held = || self.is_halted(entry, progress, facts.sets) || self.outdated(entry, facts).is_some();
+        self.lanes[entry].has_line() && !is_held()
     }
 
     /// What was rolling out is not wanted any more.
@@ -463,7 +473,7 @@ impl Rollout {
         let lane = &self.lanes[entry];
         let given = |name: &ClusterName| Some(self.members.get(name)?.addon.as_ref()?.given.as_ref()?.since);
         let last = lane.moving().filter_map(given).max();
-        let may_begin = lane.has_line() && !self.is_halted(entry, progress, facts.sets) && lane.slots() > 0;
+        let may_begin = self.may_begin(entry, progress, facts) && lane.slots() > 0;
         let until = last.map(|last| after(last, STUCK_AFTER)).filter(|until| *until > facts.now);
         if may_begin || until.is_some() || lane.decided().soaking > 0 {
             return Err(Shut::Finishing { set: former.clone(), until });
@@ -553,6 +563,7 @@ impl Rollout {
         }
         let paused = facts.wishes[entry].pause.clone().map(Hold::Paused);
         let waits = problem.clone().map(Hold::Blocked).or(shut.clone().map(Hold::Gate));
+        let halted = halted.or_else(|| self.outdated(entry, facts));
         let hold = paused.or_else(|| self.hold(entry, &progress, waits, halted));
         let is_there = goal.is_some() && progress.last_applied == goal && progress.wanted == goal && lane.is_complete();
         let is_idle = lane.all().total() == 0;
@@ -597,6 +608,15 @@ impl Rollout {
         let lane = &self.lanes[entry];
         let goal = lane.measure.goal.as_ref().filter(|_| lane.has_line())?;
         sets.lost(&goal.fingerprint).cloned().map(Hold::Lost)
+    }
+
+    /// That what is rolling out was made by another Drover, as long as somebody waits for it. Who wants that very set, such as by going back to
+    /// it, gets what this one makes of it.
+    fn outdated(&self, entry: usize, facts: &Facts) -> Option<Hold> {
+        let lane = &self.lanes[entry];
+        let goal = lane.measure.goal.as_ref().filter(|_| lane.has_line()).map(|goal| &goal.fingerprint)?;
+        let is_wanted = matches!(&facts.wanted[entry], Some(Ok(wanted)) if wanted.fingerprint == *goal);
+        (!is_wanted && facts.sets.is_outdated(goal)).then(|| Hold::Outdated(goal.clone()))
     }
 
     fn is_halted(&self, entry: usize, progress: &RolloutProgress, sets: &Sets) -> bool {
@@ -729,7 +749,7 @@ fn state(hold: Option<&Hold>, is_complete: bool, has_problem: bool) -> RolloutSt
         Some(Hold::Blocked(_)) => RolloutState::Blocked,
         _ if is_complete && !has_problem => RolloutState::Complete,
         Some(Hold::Paused(_)) => RolloutState::Paused,
-        Some(Hold::Gate(_)) => RolloutState::WaitingForCanary,
+        Some(Hold::Gate(_) | Hold::Outdated(_)) => RolloutState::WaitingForCanary,
         Some(Hold::Halted { .. } | Hold::CanaryUnhealthy(_) | Hold::Lost(_)) => RolloutState::Halted,
         None => RolloutState::RollingOut,
     }

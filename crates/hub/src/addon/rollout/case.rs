@@ -328,6 +328,9 @@ impl Case<'_> {
             if let Some(lost) = set.configs.iter().find(|config| self.fleet.configs.is_lost(config)) {
                 sets.lose(set.fingerprint.clone(), ConfigName::of(lost));
             }
+            if Set::read(set).template().is_some() && set.epoch != self.fleet.epoch {
+                sets.outdate(set.fingerprint.clone());
+            }
         }
         for goal in goals(wishes) {
             sets.insert(goal.fingerprint.clone(), Arc::clone(&goal.set));
