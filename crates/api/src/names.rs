@@ -114,6 +114,8 @@ pub const PIN_ANNOTATION: &str = "drover.dev/pin";
 pub const SET_ANNOTATION: &str = "drover.dev/set";
 /// The annotation of a work that says how many works its set was made into on that cluster.
 pub const WORKS_ANNOTATION: &str = "drover.dev/works";
+/// The annotation of a work that holds objects of others besides its own, until those have applied them.
+pub const HOLDS_ANNOTATION: &str = "drover.dev/holds";
 /// The annotation of a cluster with the registries that its images are taken from.
 pub const IMAGE_REGISTRIES_ANNOTATION: &str = "open-cluster-management.io/image-registries";
 /// The annotation of a manifest whose object stays on the cluster when the add-on goes.

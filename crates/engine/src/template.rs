@@ -33,6 +33,6 @@ pub use expected::{Expected, Marks};
 pub use flaw::{Fault, Flaw};
 pub use images::{has_the_same_registries, registries_of};
 pub use order::Order;
-pub use render::{Inputs, RenderedWork, Rendering, install_namespace, render, work_prefix};
+pub use render::{Holds, Inputs, RenderedWork, Rendering, install_namespace, render, render_holding, work_prefix};
 pub use report::{NO_RESULT, Report, is_as_reachable, reachable};
 pub use vitals::{Ailment, Lag, Vitals, Workload, WorkloadKind, trim, vitals_of};

@@ -183,6 +183,8 @@ pub enum Defect {
     NotThere,
     /// Somebody has changed what it applies.
     Altered,
+    /// It holds what another work has yet to apply.
+    Holds,
     /// It is of another set, and has to go.
     Surplus,
     /// What it deploys does not run the set yet.
@@ -288,10 +290,7 @@ impl<'a> Evidence<'a> {
             let work = self.works().find(|work| work.name_any() == name);
             let defect = match work.filter(|work| !is_going(work)) {
                 None => Some(Defect::NotThere),
-                Some(work) => {
-                    let is_altered = digest(&work.spec) != expected.digest;
-                    self.other(work).or_else(|| is_altered.then_some(Defect::Altered))
-                }
+                Some(work) => self.other(work).or_else(|| altered(work, expected)),
             };
             defect.map(|defect| Obstacle::Work { name, defect })
         });
@@ -435,6 +434,12 @@ fn of(work: &ManifestWork, defect: Defect) -> Obstacle {
     Obstacle::Work { name: work.name_any(), defect }
 }
 
+/// That a work does not apply what it is to apply in the end.
+fn altered(work: &ManifestWork, expected: &Expected) -> Option<Defect> {
+    let defect = if expected.is_holding(work) { Defect::Holds } else { Defect::Altered };
+    (digest(&work.spec) != expected.digest).then_some(defect)
+}
+
 fn is_going(work: &ManifestWork) -> bool {
     work.metadata.deletion_timestamp.is_some()
 }
@@ -505,6 +510,7 @@ impl fmt::Display for Defect {
             }
             Self::NotThere => f.write_str("is not there"),
             Self::Altered => f.write_str("was changed by somebody else"),
+            Self::Holds => f.write_str("still holds what another work has yet to apply"),
             Self::Surplus => f.write_str("has to go first"),
             Self::Lags { workload, lag: Some(lag) } => write!(f, "deploys {workload}, which {lag}"),
             Self::Lags { workload, lag: None } => write!(f, "deploys {workload}, of which nothing was reported yet"),

@@ -30,10 +30,18 @@ pub fn objects(spec: &ManifestWorkSpec) -> Vec<String> {
     }
 }
 
-fn short(Object { group, kind, namespace, name }: &Object) -> String {
+/// What an object is called, in few digits.
+pub(super) fn short(Object { group, kind, namespace, name }: &Object) -> String {
     let mut short = spec_hash(&format!("{group}/{kind}/{namespace}/{name}")).to_string();
     short.truncate(DIGITS);
     short
+}
+
+/// What marks a work that holds objects of others besides its own: it follows from what it is to apply in the end, and what it applies now.
+pub(super) fn hold_mark(own: &str, now: &str) -> String {
+    let mut mark = spec_hash(&format!("{own}/{now}")).to_string();
+    mark.truncate(DIGITS);
+    mark
 }
 
 /// A digest of what a work applies. It is the same for what is sent to an API server, for what the server makes of it, and for

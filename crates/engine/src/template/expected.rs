@@ -3,7 +3,7 @@
 use drover_api::{
     names::{
         ADDON_NAME_LABEL, ADDON_VERSION_LABEL, CONFIG_SPEC_HASH_ANNOTATION,
-        FLAT_CONFIG_SPEC_HASH_ANNOTATION, SET_ANNOTATION, WORKS_ANNOTATION,
+        FLAT_CONFIG_SPEC_HASH_ANNOTATION, HOLDS_ANNOTATION, SET_ANNOTATION, WORKS_ANNOTATION,
     },
     work::ManifestWork,
 };
@@ -11,7 +11,7 @@ use kube::ResourceExt;
 
 use super::{
     RenderedWork, Workload,
-    digest::objects,
+    digest::{digest, hold_mark, objects},
 };
 use crate::addon::inheritance::own;
 
@@ -49,6 +49,20 @@ impl Expected {
             workloads: workloads.clone(),
         }
     }
+
+    /// Whether a work is as it was made.
+    #[must_use]
+    pub fn is_made(&self, work: &ManifestWork) -> bool {
+        let holds = work.annotations().contains_key(HOLDS_ANNOTATION);
+        !holds && digest(&work.spec) == self.digest && self.marks.are_on(work)
+    }
+
+    /// Whether a work is as it was made, but for objects of others that it still holds.
+    #[must_use]
+    pub fn is_holding(&self, work: &ManifestWork) -> bool {
+        let mark = work.annotations().get(HOLDS_ANNOTATION);
+        mark.is_some_and(|mark| *mark == hold_mark(&self.digest, &digest(&work.spec))) && self.marks.are_on(work)
+    }
 }
 
 /// What a work is marked with: for which add-on, from which set, and with whom it goes.
@@ -77,7 +91,7 @@ impl Marks {
     pub fn copy(from: &ManifestWork, to: &mut ManifestWork) {
         to.labels_mut().retain(|key, _| !LABELS.contains(&&**key));
         to.labels_mut().extend(from.labels().clone());
-        to.annotations_mut().retain(|key, _| !ANNOTATIONS.contains(&&**key));
+        to.annotations_mut().retain(|key, _| !ANNOTATIONS.contains(&&**key) && key != HOLDS_ANNOTATION);
         to.annotations_mut().extend(from.annotations().clone());
         for owner in from.owner_references() {
             own(to.owner_references_mut(), owner);

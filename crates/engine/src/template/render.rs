@@ -5,7 +5,9 @@ use std::{borrow::Cow, collections::BTreeMap};
 use drover_api::{
     addon::{AddOnDeploymentConfig, AddOnDeploymentConfigSpec, CustomizedVariable, ImageMirror, ManagedClusterAddOn},
     drover::SetConfig,
-    names::{ADDON_NAME_LABEL, ADDON_VERSION_LABEL, AGENT_NAMESPACE, SET_ANNOTATION, WORKS_ANNOTATION},
+    names::{
+        ADDON_NAME_LABEL, ADDON_VERSION_LABEL, AGENT_NAMESPACE, HOLDS_ANNOTATION, SET_ANNOTATION, WORKS_ANNOTATION,
+    },
     work::{ManifestWork, ManifestWorkSpec, ManifestsTemplate},
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -17,7 +19,7 @@ use super::{
     configs::{configs, is_kept_up},
     credential::KUBECONFIG,
     decoration::Decoration,
-    digest::digest,
+    digest::{digest, hold_mark, short},
     flaw::{Fault, Flaw},
     home::Home,
     manifest::{Object, annotate, flaw},
@@ -72,17 +74,39 @@ pub fn work_prefix(addon: &str) -> String {
     format!("addon-{addon}-deploy-")
 }
 
+/// What works hold of others besides their own, by the name of the work: what those objects are called.
+pub type Holds = BTreeMap<String, Vec<String>>;
+
+/// How many bytes of manifests a work may hold for a while. That is what two works hold, and about half of what a server takes.
+const HOLDING_LIMIT: usize = 2 * LIMIT;
+
 /// Makes the works of one cluster. The same inputs make the same works.
 pub fn render(inputs: &Inputs<'_>) -> Result<Rendering, Flaw> {
+    render_holding(inputs, &Holds::new())
+}
+
+/// Makes the works of one cluster, with what they hold of others besides. One that would be too large with that is left out.
+pub fn render_holding(inputs: &Inputs<'_>, holds: &Holds) -> Result<Rendering, Flaw> {
     let namespace = install_namespace(inputs);
     let fingerprint = inputs.set.fingerprint();
     let pieces = pieces(inputs, &namespace, fingerprint.as_str())?;
     let counts = split(pieces.iter().map(|piece| piece.size));
     let metadata = metadata(inputs, fingerprint.as_str(), counts.len());
+    let names = (0..counts.len()).map(|number| format!("{}{number}", work_prefix(inputs.addon())));
+    let held: Vec<Vec<_>> = names.clone().map(|name| held(&pieces, holds.get(&name))).collect();
     let mut pieces = pieces.into_iter();
-    let numbered = counts.into_iter().enumerate();
-    let works = numbered.map(|(number, count)| work(inputs, &metadata, number, pieces.by_ref().take(count).collect()));
+    let works = names.zip(counts).zip(held).filter_map(|((name, count), held)| {
+        let (own, metadata) =
+            (pieces.by_ref().take(count).collect(), ObjectMeta { name: Some(name), ..metadata.clone() });
+        if held.is_empty() { Some(work(inputs, metadata, own)) } else { holding(inputs, metadata, own, held) }
+    });
     Ok(Rendering { works: works.collect(), namespace })
+}
+
+/// The pieces that a work holds of others.
+fn held(pieces: &[Piece], objects: Option<&Vec<String>>) -> Vec<Piece> {
+    let Some(objects) = objects.filter(|objects| !objects.is_empty()) else { return Vec::new() };
+    pieces.iter().filter(|piece| objects.contains(&short(&piece.object))).cloned().collect()
 }
 
 /// The namespace on the cluster that the agent runs in: the settings' own, else that of the template's first workload, else the one that
@@ -240,7 +264,7 @@ fn metadata(inputs: &Inputs<'_>, fingerprint: &str, count: usize) -> ObjectMeta 
     }
 }
 
-fn work(inputs: &Inputs<'_>, metadata: &ObjectMeta, number: usize, pieces: Vec<Piece>) -> RenderedWork {
+fn work(inputs: &Inputs<'_>, metadata: ObjectMeta, pieces: Vec<Piece>) -> RenderedWork {
     let frame = inputs.blueprint.frame();
     let home = Home::of(inputs.settings);
     let mut spec = ManifestWorkSpec {
@@ -252,11 +276,22 @@ fn work(inputs: &Inputs<'_>, metadata: &ObjectMeta, number: usize, pieces: Vec<P
     let (manifests, workloads): (Vec<_>, Vec<_>) =
         pieces.into_iter().map(|piece| (piece.manifest, piece.workload)).unzip();
     spec.workload = Some(ManifestsTemplate { manifests });
-    let name = format!("{}{number}", work_prefix(inputs.addon()));
-    let metadata = ObjectMeta { name: Some(name), ..metadata.clone() };
     let digest = digest(&spec);
     let work = ManifestWork { metadata, spec, status: None };
     RenderedWork { work, digest, workloads: workloads.into_iter().flatten().collect() }
+}
+
+/// A work that holds pieces of others besides its own; nothing if they do not fit.
+fn holding(inputs: &Inputs<'_>, metadata: ObjectMeta, own: Vec<Piece>, held: Vec<Piece>) -> Option<RenderedWork> {
+    let all: Vec<_> = own.iter().cloned().chain(held).collect();
+    if all.iter().map(|piece| piece.size).sum::<usize>() > HOLDING_LIMIT {
+        return None;
+    }
+    let in_the_end = work(inputs, metadata.clone(), own);
+    let mut made = work(inputs, metadata, all);
+    let mark = hold_mark(&in_the_end.digest, &made.digest);
+    made.work.annotations_mut().insert(HOLDS_ANNOTATION.to_owned(), mark);
+    Some(made)
 }
 
 #[cfg(test)]

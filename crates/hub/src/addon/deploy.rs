@@ -4,7 +4,7 @@
 use drover_api::work::ManifestWork;
 use drover_engine::{
     addon::progress::Maker,
-    template::{Marks, Order, Rendering},
+    template::{Holds, Marks, Order, Rendering},
 };
 use drover_runtime::write::Write;
 use kube::ResourceExt;
@@ -23,11 +23,22 @@ pub(super) fn works(commission: &Commission<'_>, making: &Making, fresh: Option<
     if turn.is_empty() {
         return order.surplus().into_iter().map(Write::delete).collect();
     }
-    let render = || making.blueprint().and_then(|blueprint| fleet.addons.workshop.render(commission, blueprint).ok());
-    let Some(rendering) = fresh.or_else(render) else { return Vec::new() };
+    let Some(rendering) = rendering(commission, making, fresh, &turn) else { return Vec::new() };
     let made = rendering.works.into_iter().map(|made| made.work);
-    let made = made.filter(|work| turn.contains(&work.name_any().as_str()));
+    let made = made.filter(|work| turn.contains_key(&work.name_any()));
     made.map(|work| bring(order.work(&work.name_any()), work)).collect()
+}
+
+/// What is to be written. What was made just now is of use if no work has to hold anything besides its own.
+fn rendering(
+    commission: &Commission<'_>,
+    making: &Making,
+    fresh: Option<Rendering>,
+    turn: &Holds,
+) -> Option<Rendering> {
+    let holds_nothing = turn.values().all(Vec::is_empty);
+    let workshop = &commission.fleet.addons.workshop;
+    fresh.filter(|_| holds_nothing).or_else(|| workshop.render(commission, making.blueprint()?, turn).ok())
 }
 
 /// Brings a work to what was made. What others have added to its metadata stays.

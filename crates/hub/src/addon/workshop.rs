@@ -16,7 +16,7 @@ use drover_api::{
 use drover_engine::{
     addon::{configuration::ConfigName, progress::Maker, set::Set},
     hash::spec_hash,
-    template::{self, Blueprint, Expected, Inputs, Rendering, registries_of, render},
+    template::{self, Blueprint, Expected, Holds, Inputs, Rendering, registries_of, render_holding},
 };
 use drover_runtime::{controller::Reconciler, metrics::Metrics, store::ObjectKey};
 use kube::ResourceExt;
@@ -139,7 +139,7 @@ impl Workshop {
         if let Some(made) = self.kept(commission) {
             return (Making::Made(blueprint, made), None);
         }
-        let rendering = self.render(commission, &blueprint);
+        let rendering = self.render(commission, &blueprint, &Holds::new());
         let made = Arc::new(match &rendering {
             Ok(rendering) => Made {
                 order: commission.order(),
@@ -152,10 +152,15 @@ impl Workshop {
         (Making::Made(blueprint, made), rendering.ok())
     }
 
-    /// Makes the works, whether they have been made or not.
-    pub(crate) fn render(&self, commission: &Commission<'_>, blueprint: &Blueprint) -> Result<Rendering, String> {
+    /// Makes the works, whether they have been made or not, with what they have to hold of others.
+    pub(crate) fn render(
+        &self,
+        commission: &Commission<'_>,
+        blueprint: &Blueprint,
+        holds: &Holds,
+    ) -> Result<Rendering, String> {
         self.metrics.stepped(AddOns::NAME, "render", 1);
-        commission.render(blueprint)
+        commission.render(blueprint, holds)
     }
 
     /// Forgets what was made for an add-on that is gone.
@@ -255,14 +260,14 @@ impl Commission<'_> {
         cluster.annotations().get(IMAGE_REGISTRIES_ANNOTATION).map(String::as_str)
     }
 
-    fn render(&self, blueprint: &Blueprint) -> Result<Rendering, String> {
+    fn render(&self, blueprint: &Blueprint, holds: &Holds) -> Result<Rendering, String> {
         let settings = self.settings()?;
         let cluster = self.fleet.cluster(&self.cluster());
         let registries =
             cluster.map_or(Ok(Vec::new()), |cluster| registries_of(cluster)).map_err(|flaw| flaw.to_string())?;
         let Self { on_cluster, set, .. } = *self;
         let inputs = Inputs { on_cluster, set, blueprint, settings: settings.as_ref(), registries: &registries };
-        render(&inputs).map_err(|flaw| flaw.to_string())
+        render_holding(&inputs, holds).map_err(|flaw| flaw.to_string())
     }
 
     /// The namespace that the agent will run in, if that can be told.

@@ -1,12 +1,16 @@
 use drover_api::{
     addon::{ConfigGroupResource, ConfigReferent, ConfigSpecHash},
-    names::{CONFIG_SPEC_HASH_ANNOTATION, FLAT_CONFIG_SPEC_HASH_ANNOTATION},
+    names::{CONFIG_SPEC_HASH_ANNOTATION, FLAT_CONFIG_SPEC_HASH_ANNOTATION, ORPHAN_ANNOTATION},
     work::ExecutorSubjectType,
 };
 use serde_json::json;
 
 use super::*;
-use crate::template::fixtures::{Case, config_map, manifest, workload};
+use crate::template::{
+    Expected,
+    fixtures::{Case, config_map, manifest, workload},
+    objects,
+};
 
 fn in_namespace(mut manifest: Value, namespace: Option<&str>) -> Value {
     manifest["metadata"]["namespace"] = namespace.into();
@@ -225,6 +229,44 @@ fn many_manifests_make_several_works() {
     assert_eq!(workloads, [0, 1, 0]);
     let configs: Vec<_> = rendering.works.iter().map(|work| work.work.spec.manifest_configs.len()).collect();
     assert_eq!(configs, [0, 1, 0]);
+}
+
+/// What the works of a template with these manifests are when the first has to hold so many objects of the second.
+fn holding(case: &Case, count: usize) -> (Rendering, Vec<RenderedWork>) {
+    let in_the_end = case.render();
+    let held = objects(&in_the_end.works[1].work.spec).into_iter().take(count).collect();
+    let holds = Holds::from([("addon-hello-deploy-0".to_owned(), held)]);
+    let blueprint = case.blueprint().expect("it makes sense");
+    let rendering = render_holding(&case.inputs(&blueprint), &holds).expect("it can be made");
+    (in_the_end, rendering.works)
+}
+
+#[test]
+fn a_work_holds_objects_of_others_with_all_that_is_said_of_them() {
+    let mut kept = large("kept", 100_000);
+    kept["metadata"]["annotations"] = json!({ ORPHAN_ANNOTATION: "" });
+    let case = Case::new([large("a", 400_000), kept, agent("Deployment", Some("ns")), large("c", 10)]);
+    let (in_the_end, works) = holding(&case, 2);
+    let first = &works[0].work;
+    let expected = Expected::of(&in_the_end.works[0]);
+    assert!(expected.is_holding(first) && !expected.is_made(first));
+    assert!(expected.is_made(&in_the_end.works[0].work) && !expected.is_holding(&in_the_end.works[0].work));
+    assert_eq!(first.spec.manifests()[1..], in_the_end.works[1].work.spec.manifests()[..2]);
+    assert_eq!(first.spec.manifest_configs, in_the_end.works[1].work.spec.manifest_configs, "how it is applied");
+    assert_eq!(first.spec.delete_option, in_the_end.works[1].work.spec.delete_option, "what stays when it lets go");
+    assert_eq!(works[1..], in_the_end.works[1..], "the others are as they will be");
+}
+
+#[test]
+fn a_work_that_would_be_too_large_with_what_it_holds_is_left_out() {
+    let case = Case::new([large("a", 400_000), large("b", 400_000), large("c", 400_000)]);
+    assert_eq!(holding(&case, 1).1.len(), 3, "two works fit into one for a while");
+    let in_the_end = case.render();
+    let of_others = in_the_end.works[1..].iter().flat_map(|made| objects(&made.work.spec)).collect();
+    let holds = Holds::from([("addon-hello-deploy-0".to_owned(), of_others)]);
+    let blueprint = case.blueprint().expect("it makes sense");
+    let rendering = render_holding(&case.inputs(&blueprint), &holds).expect("it can be made");
+    assert_eq!(rendering.works, in_the_end.works[1..]);
 }
 
 #[test]

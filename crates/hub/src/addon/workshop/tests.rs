@@ -76,7 +76,7 @@ fn store(scene: &mut Scene, cluster: &str, status: &Value) {
     let set = shelf.configured(None, None).expect("it can be had").set.with(&own);
     let commission = Commission { fleet: &scene.fleet, on_cluster, set: &set };
     let Making::Made(blueprint, _) = scene.fleet.addons.workshop.look(&commission) else { panic!("it was made") };
-    let mut rendering = commission.render(&blueprint).expect("it can be made");
+    let mut rendering = commission.render(&blueprint, &Holds::new()).expect("it can be made");
     let mut work = serde_json::to_value(rendering.works.remove(0).work).expect("a work");
     work["status"] = status.clone();
     scene.set::<ManifestWork>(Some(cluster), "addon-hello-deploy-0", work);
