@@ -62,7 +62,9 @@ impl Report<'_> {
         if let Some(registered) = &self.registered {
             status.conditions = condition::with(status.conditions, registered.says(), now);
         }
-        let is_ours = self.blueprint.is_none_or(|blueprint| blueprint.health() == HealthCheckMode::Customized);
+        // Where the template can not be read any more, it is as it was: two who say how an add-on is would never agree.
+        let mode = status.health_check.as_ref().and_then(|check| check.mode);
+        let is_ours = mode.is_none_or(|mode| mode == HealthCheckMode::Customized);
         // What was last reported of an add-on whose cluster is not heard of any more says nothing about how it is now.
         if is_ours && self.cluster.is_none_or(|cluster| silence(cluster).is_none()) {
             status.conditions = self.with_health(status.conditions, now);

@@ -146,6 +146,31 @@ fn the_types_that_can_be_configured_are_known() {
 }
 
 #[test]
+fn health_that_an_agent_tells_stays_the_agents_though_the_template_is_lost() {
+    let on_cluster = on_cluster();
+    let work = work(&[says("Available", "True", 2), says("Applied", "True", 2)], Some("True"));
+    let said = |mode: Option<HealthCheckMode>| {
+        let report = Report {
+            on_cluster: &on_cluster,
+            blueprint: None,
+            namespace: None,
+            maker: Maker::Former,
+            works: &[&work],
+            cluster: None,
+            registered: None,
+            dialect: Dialect::Drover,
+        };
+        let conditions = serde_json::from_value(json!([says("Available", "False", 1)])).expect("conditions");
+        let health_check = mode.map(|mode| HealthCheck { mode: Some(mode) });
+        let status = ManagedClusterAddOnStatus { conditions, health_check, ..ManagedClusterAddOnStatus::default() };
+        condition::holds(&report.written(status, at(0)).conditions, AVAILABLE)
+    };
+    assert_eq!(said(Some(HealthCheckMode::Lease)), Some(Holds::No));
+    assert_eq!(said(Some(HealthCheckMode::Customized)), Some(Holds::Yes));
+    assert_eq!(said(None), Some(Holds::Yes));
+}
+
+#[test]
 fn nobody_knows_how_an_add_on_is_whose_cluster_is_not_heard_of() {
     let cluster = |status: &str| {
         let mut cluster = ManagedCluster::new("one", ManagedClusterSpec::default());
