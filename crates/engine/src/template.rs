@@ -29,7 +29,7 @@ mod vitals;
 
 pub use blueprint::{Blueprint, settings};
 pub use digest::{abridged, digest, objects};
-pub use expected::{Expected, Marks};
+pub use expected::{Expected, Marks, is_kin};
 pub use flaw::{Fault, Flaw};
 pub use images::{has_the_same_registries, registries_of};
 pub use order::Order;

@@ -94,6 +94,29 @@ impl<F: Send + Sync + 'static> Write<F> {
         })
     }
 
+    /// Makes an object. If one of its name is there already, which whoever watches does not see, that one is read and made what `over` makes
+    /// of it; if `over` makes nothing of it, it stays as it is, and the write fails.
+    pub fn take<K: Kind>(object: K, over: impl Fn(&K) -> Option<K> + Send + Sync + 'static) -> Self
+    where
+        F: Tracks<K>,
+    {
+        let (object, over) = (Arc::new(object), Arc::new(over));
+        Self::new(Verb::Create, ObjectKey::of(&*object), None, move |api: Api<K>, manager| {
+            let (object, over) = (Arc::clone(&object), Arc::clone(&over));
+            Box::pin(async move {
+                let params = PostParams { field_manager: Some(manager.to_owned()), ..PostParams::default() };
+                let taken = match api.create(&params, &object).await {
+                    Err(kube::Error::Api(status)) if status.is_already_exists() => status,
+                    made => return made.map(Some),
+                };
+                let name = object.name_any();
+                let there = api.get(&name).await?;
+                let Some(wanted) = over(&there) else { return Err(kube::Error::Api(taken)) };
+                api.replace(&name, &params, &for_state_of(&there, wanted)).await.map(Some)
+            })
+        })
+    }
+
     /// Makes an object be there with everything that `wanted` says of it; nothing if it is. Fields that `wanted` does not have stay;
     /// a list is as `wanted` has it.
     pub fn ensure<K: Kind>(stored: Option<&K>, wanted: K) -> Option<Self>
@@ -158,14 +181,12 @@ impl<F: Send + Sync + 'static> Write<F> {
 
     /// Makes an object be `wanted` in all that is not its status, whatever it was before. This is for objects of which not everything is
     /// kept, so that nobody can tell what differs.
-    pub fn replace<K: Kind>(stored: &K, mut wanted: K) -> Self
+    pub fn replace<K: Kind>(stored: &K, wanted: K) -> Self
     where
         F: Tracks<K>,
     {
         let last = last_seen(stored);
-        wanted.meta_mut().uid.clone_from(&last.uid);
-        wanted.meta_mut().resource_version.clone_from(&last.resource_version);
-        let (name, wanted) = (last.name.clone().unwrap_or_default(), Arc::new(wanted));
+        let (name, wanted) = (last.name.clone().unwrap_or_default(), Arc::new(for_state_of(stored, wanted)));
         Self::new(Verb::Update, ObjectKey::of(stored), Some(last), move |api: Api<K>, manager| {
             let params = PostParams { field_manager: Some(manager.to_owned()), ..PostParams::default() };
             let (name, wanted) = (name.clone(), Arc::clone(&wanted));
@@ -301,6 +322,13 @@ async fn read<S: Kind>(client: Client, key: &ObjectKey) -> Result<S, kube::Error
 fn last_seen<K: Kind>(stored: &K) -> ObjectMeta {
     let ObjectMeta { name, namespace, uid, resource_version, .. } = stored.meta().clone();
     ObjectMeta { name, namespace, uid, resource_version, ..ObjectMeta::default() }
+}
+
+/// What is wanted, for the state of an object that it was made for and no other.
+fn for_state_of<K: Kind>(stored: &K, mut wanted: K) -> K {
+    let ObjectMeta { uid, resource_version, .. } = stored.meta().clone();
+    (wanted.meta_mut().uid, wanted.meta_mut().resource_version) = (uid, resource_version);
+    wanted
 }
 
 /// The merge patch that turns one state of an object into another, looking at some of its fields only; nothing if there

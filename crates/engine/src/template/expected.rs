@@ -2,11 +2,12 @@
 
 use drover_api::{
     names::{
-        ADDON_NAME_LABEL, ADDON_VERSION_LABEL, CONFIG_SPEC_HASH_ANNOTATION,
+        ADDON_NAME_LABEL, ADDON_NAMESPACE_LABEL, ADDON_VERSION_LABEL, CONFIG_SPEC_HASH_ANNOTATION,
         FLAT_CONFIG_SPEC_HASH_ANNOTATION, HOLDS_ANNOTATION, SET_ANNOTATION, WORKS_ANNOTATION,
     },
     work::ManifestWork,
 };
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::ResourceExt;
 
 use super::{
@@ -15,8 +16,8 @@ use super::{
 };
 use crate::addon::inheritance::own;
 
-/// The labels of works that are made from a template.
-const LABELS: [&str; 2] = [ADDON_NAME_LABEL, ADDON_VERSION_LABEL];
+/// The labels of works that are made from a template, and one that none has: it would make it a work of another cluster's add-on.
+const LABELS: [&str; 3] = [ADDON_NAME_LABEL, ADDON_VERSION_LABEL, ADDON_NAMESPACE_LABEL];
 /// The annotations of works that are made from a template.
 const ANNOTATIONS: [&str; 4] =
     [CONFIG_SPEC_HASH_ANNOTATION, FLAT_CONFIG_SPEC_HASH_ANNOTATION, SET_ANNOTATION, WORKS_ANNOTATION];
@@ -97,6 +98,17 @@ impl Marks {
             own(to.owner_references_mut(), owner);
         }
     }
+}
+
+/// Whether a work that is there is one of those that are made for this add-on, whatever it is labelled with: a template has made it, or it goes
+/// with the add-on.
+#[must_use]
+pub fn is_kin(there: &ManifestWork, made: &ManifestWork) -> bool {
+    let owns_both = |owner: &OwnerReference| {
+        let mut owners = made.owner_references().iter();
+        owners.any(|other| (&other.kind, &other.name) == (&owner.kind, &owner.name))
+    };
+    there.annotations().contains_key(SET_ANNOTATION) || there.owner_references().iter().any(owns_both)
 }
 
 fn texts(work: &ManifestWork) -> Vec<Option<String>> {

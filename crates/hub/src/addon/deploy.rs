@@ -4,7 +4,7 @@
 use drover_api::work::ManifestWork;
 use drover_engine::{
     addon::progress::Maker,
-    template::{Holds, Marks, Order, Rendering},
+    template::{Holds, Marks, Order, Rendering, is_kin},
 };
 use drover_runtime::write::Write;
 use kube::ResourceExt;
@@ -41,10 +41,44 @@ fn rendering(
     fresh.filter(|_| holds_nothing).or_else(|| workshop.render(commission, making.blueprint()?, turn).ok())
 }
 
-/// Brings a work to what was made. What others have added to its metadata stays.
+/// Brings a work to what was made. One that is there without being known, because somebody has taken its label away, is brought to it as well.
 fn bring(stored: Option<&ManifestWork>, made: ManifestWork) -> Write<Fleet> {
-    let Some(stored) = stored else { return Write::create(made) };
-    let mut wanted = ManifestWork { metadata: stored.metadata.clone(), ..made.clone() };
-    Marks::copy(&made, &mut wanted);
-    Write::replace(stored, wanted)
+    let Some(stored) = stored else {
+        let kin = made.clone();
+        return Write::take(made, move |there| is_kin(there, &kin).then(|| brought(there, &kin)));
+    };
+    Write::replace(stored, brought(stored, &made))
+}
+
+/// A work that is there, brought to what was made. What others have added to its metadata stays.
+fn brought(there: &ManifestWork, made: &ManifestWork) -> ManifestWork {
+    let mut wanted = ManifestWork { metadata: there.metadata.clone(), ..made.clone() };
+    Marks::copy(made, &mut wanted);
+    wanted
+}
+
+#[cfg(test)]
+mod tests {
+    use drover_api::{
+        names::{ADDON_NAME_LABEL, SET_ANNOTATION},
+        work::ManifestWorkSpec,
+    };
+
+    use super::*;
+
+    #[test]
+    fn what_others_have_added_to_a_work_stays() {
+        let marked = |label: (&str, &str), annotation: (&str, &str)| {
+            let mut work = ManifestWork::new("addon-hello-deploy-0", ManifestWorkSpec::default());
+            work.labels_mut().insert(label.0.to_owned(), label.1.to_owned());
+            work.annotations_mut().insert(annotation.0.to_owned(), annotation.1.to_owned());
+            work
+        };
+        let there = marked(("team", "a"), ("note", "b"));
+        let made = marked((ADDON_NAME_LABEL, "hello"), (SET_ANNOTATION, "0123456789abcdef"));
+        let brought = brought(&there, &made);
+        let labels: Vec<_> = brought.labels().keys().map(String::as_str).collect();
+        let annotations: Vec<_> = brought.annotations().keys().map(String::as_str).collect();
+        assert_eq!((labels, annotations), (vec![ADDON_NAME_LABEL, "team"], vec![SET_ANNOTATION, "note"]));
+    }
 }

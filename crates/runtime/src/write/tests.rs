@@ -1,6 +1,12 @@
 //! What is written, and what becomes of it.
 
-use axum::{Router, extract::State, http::StatusCode, response::IntoResponse, routing::get};
+use axum::{
+    Router,
+    extract::State,
+    http::StatusCode,
+    response::IntoResponse,
+    routing::{get, post},
+};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::core::Status;
 
@@ -172,4 +178,37 @@ async fn a_stored_object_that_is_gone_is_gone() {
     let (sent, phase) = send(Answers::of(there(), failure(404, "not found"))).await;
     assert!(sent.is_err());
     assert_eq!(phase, None);
+}
+
+/// A server on which the namespace is there already, with a label that keeps it out of sight. It answers to who replaces it with what it was sent.
+fn occupied() -> Client {
+    let there = json!({ "metadata": { "name": "a", "uid": "u", "resourceVersion": "7", "labels": { "hidden": "1" } } });
+    let exists = json!(Status::failure("namespaces \"a\" already exists", "AlreadyExists").with_code(409));
+    let routes = Router::new()
+        .route("/api/v1/namespaces", post(async move || (StatusCode::CONFLICT, exists.to_string())))
+        .route("/api/v1/namespaces/a", get(async move || there.to_string()).put(async |body: String| body));
+    Client::new(routes, "home")
+}
+
+#[tokio::test]
+async fn what_is_there_and_was_not_seen_is_taken_over_as_it_was_found() {
+    let made = || namespace(json!({ "metadata": { "name": "a" } }));
+    let seen = |there: &Namespace| {
+        let mut wanted = there.clone();
+        wanted.labels_mut().insert("seen".to_owned(), "1".to_owned());
+        Some(wanted)
+    };
+    let fleet = Shared::new(Shelf::default());
+    let write = Write::<Shelf>::take(made(), seen);
+    write.send(occupied(), fleet.clone(), "test", &Metrics::new()).await.expect("it is taken over");
+    let stored = fleet.read().0.get(&ObjectKey::cluster_wide("a")).expect("it is known now").clone();
+    assert_eq!(stored.metadata.resource_version.as_deref(), Some("7"), "for this state and no other");
+    let labels: Vec<_> = stored.labels().keys().collect();
+    assert_eq!(labels, ["hidden", "seen"]);
+
+    let fleet = Shared::new(Shelf::default());
+    let write = Write::<Shelf>::take(made(), |_| None);
+    let error = write.send(occupied(), fleet.clone(), "test", &Metrics::new()).await.expect_err("it is left alone");
+    assert!(error.to_string().contains("already exists"), "{error}");
+    assert!(fleet.read().0.get(&ObjectKey::cluster_wide("a")).is_none());
 }

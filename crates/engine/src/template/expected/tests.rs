@@ -1,6 +1,5 @@
 //! What marks a work as ours.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use serde_json::json;
 
 use super::*;
@@ -26,10 +25,13 @@ fn owner(uid: &str, name: &str) -> OwnerReference {
 type Spoil = fn(&mut ManifestWork);
 
 /// What somebody may do to the marks of a work.
-const SPOILT: [(&str, Spoil); 5] = [
+const SPOILT: [(&str, Spoil); 6] = [
     ("its label", |work| drop(work.labels_mut().remove(ADDON_NAME_LABEL))),
     ("a version that it has not", |work| {
         work.labels_mut().insert(ADDON_VERSION_LABEL.to_owned(), "v9".to_owned());
+    }),
+    ("another namespace", |work| {
+        work.labels_mut().insert(ADDON_NAMESPACE_LABEL.to_owned(), "two".to_owned());
     }),
     ("its hashes", |work| {
         work.annotations_mut().insert(CONFIG_SPEC_HASH_ANNOTATION.to_owned(), "x".to_owned());
@@ -70,4 +72,17 @@ fn who_goes_with_its_add_on_may_be_controlled_by_another() {
     Marks::copy(&made(), &mut work);
     assert_eq!(work.owner_references().len(), 2);
     assert!(Marks::of(&made()).are_on(&work), "it is not written again for that");
+}
+
+#[test]
+fn a_work_is_known_again_by_its_set_or_by_its_owner() {
+    let mut without_set = made();
+    without_set.annotations_mut().clear();
+    without_set.labels_mut().clear();
+    assert!(is_kin(&without_set, &made()), "it goes with the add-on, as those that OCM has made");
+    let mut without_owner = made();
+    without_owner.owner_references_mut().clear();
+    assert!(is_kin(&without_owner, &made()));
+    without_owner.annotations_mut().clear();
+    assert!(!is_kin(&without_owner, &made()), "somebody has chosen the same name");
 }
