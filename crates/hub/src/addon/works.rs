@@ -1,7 +1,7 @@
 //! The works of add-ons, as far as their progress is read from them.
 
 use drover_api::{
-    names::{ADDON_NAME_LABEL, ADDON_NAMESPACE_LABEL, SET_ANNOTATION},
+    names::{ADDON_NAME_LABEL, ADDON_NAMESPACE_LABEL},
     work::{ManifestWork, ManifestWorkSpec},
 };
 use drover_engine::template;
@@ -25,6 +25,12 @@ pub(super) fn addon_of(work: &ManifestWork) -> Option<ObjectKey> {
     Some(ObjectKey::namespaced(&namespace, labels.get(ADDON_NAME_LABEL)?))
 }
 
+/// Whether a work is one of those that deploy an add-on, by its name.
+fn is_deployed(work: &ManifestWork) -> bool {
+    let addon = work.labels().get(ADDON_NAME_LABEL);
+    addon.is_some_and(|addon| work.name_any().starts_with(&template::work_prefix(addon)))
+}
+
 impl Tracks<ManifestWork> for Fleet {
     fn store(&mut self) -> &mut Store<ManifestWork> {
         &mut self.addons.works
@@ -32,9 +38,8 @@ impl Tracks<ManifestWork> for Fleet {
 
     fn trim(work: &mut ManifestWork) {
         work.managed_fields_mut().clear();
-        // What it applies is most of it. If a template has made it, it is asked whether it is still the same; otherwise nothing is.
-        let is_made = work.annotations().contains_key(SET_ANNOTATION);
-        work.spec = if is_made { template::abridged(&work.spec) } else { ManifestWorkSpec::default() };
+        // What it applies is most of it. If a template has made it, be it by OCM, it is asked what it applies; otherwise nothing is.
+        work.spec = if is_deployed(work) { template::abridged(&work.spec) } else { ManifestWorkSpec::default() };
         if let Some(status) = work.status.as_mut().and_then(|status| status.resource_status.as_mut()) {
             template::trim(status);
         }
@@ -44,5 +49,28 @@ impl Tracks<ManifestWork> for Fleet {
         for addon in self.addons.sort_work(change) {
             self.queues.addons.mark(addon);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn trimmed(name: &str) -> ManifestWork {
+        let manifest = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a" } });
+        let mut work = ManifestWork::new(name, ManifestWorkSpec::default());
+        work.labels_mut().insert(ADDON_NAME_LABEL.to_owned(), "hello".to_owned());
+        work.spec.workload.get_or_insert_default().manifests.push(manifest);
+        <Fleet as Tracks<ManifestWork>>::trim(&mut work);
+        work
+    }
+
+    #[test]
+    fn what_a_work_applies_is_known_though_ocm_has_made_it() {
+        let known = template::objects(&trimmed("addon-hello-deploy-0").spec);
+        assert_eq!(known.len(), 1, "nothing else would tell that it moves to another work");
+        assert!(trimmed("somebody-else-s").spec.workload.is_none());
     }
 }
