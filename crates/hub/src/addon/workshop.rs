@@ -27,8 +27,34 @@ use crate::fleet::Fleet;
 /// How many templates are kept read. There are as many as are being rolled out at a time, which are few.
 const TEMPLATES: usize = 64;
 
-/// Templates that were read, by name and content, or why they can not be.
-type Blueprints = BTreeMap<(String, SpecHash), Result<Arc<Blueprint>, String>>;
+/// A template that was read, or why it can not be.
+type Read = Result<Arc<Blueprint>, String>;
+
+/// Templates that were read, by name and content.
+#[derive(Default)]
+struct Blueprints {
+    kept: BTreeMap<(String, SpecHash), (u64, Read)>,
+    /// How often one was asked for.
+    asked: u64,
+}
+
+impl Blueprints {
+    fn get(&mut self, key: &(String, SpecHash)) -> Option<Read> {
+        self.asked += 1;
+        let (last, blueprint) = self.kept.get_mut(key)?;
+        *last = self.asked;
+        Some(blueprint.clone())
+    }
+
+    /// Keeps a template. If there are too many, the one goes that nobody has asked for the longest.
+    fn keep(&mut self, key: (String, SpecHash), blueprint: Read) {
+        let oldest = self.kept.iter().min_by_key(|(_, (last, _))| *last).map(|(key, _)| key.clone());
+        if let Some(oldest) = oldest.filter(|_| self.kept.len() >= TEMPLATES) {
+            self.kept.remove(&oldest);
+        }
+        self.kept.insert(key, (self.asked, blueprint));
+    }
+}
 
 /// What is kept of what was made.
 #[derive(Default)]
@@ -113,6 +139,14 @@ impl Making {
     }
 }
 
+/// Whether works are to be made from a template.
+enum Begun {
+    /// They come about otherwise.
+    Otherwise(Making),
+    /// They are made from this one, and may have been before.
+    Here(Arc<Blueprint>, Option<Arc<Made>>),
+}
+
 /// A set that an add-on on a cluster was given, with what a user has asked for instead.
 #[derive(Clone, Copy)]
 pub(crate) struct Commission<'a> {
@@ -124,21 +158,20 @@ pub(crate) struct Commission<'a> {
 impl Workshop {
     /// How the works come about, as far as that is known without making them.
     pub(crate) fn look(&self, commission: &Commission<'_>) -> Making {
-        self.begin(commission).unwrap_or_else(|blueprint| {
-            let made = self.kept(commission);
-            made.map_or(Making::NotYet(Arc::clone(&blueprint)), |made| Making::Made(blueprint, made))
-        })
+        match self.begin(commission) {
+            Begun::Otherwise(making) => making,
+            Begun::Here(blueprint, None) => Making::NotYet(blueprint),
+            Begun::Here(blueprint, Some(made)) => Making::Made(blueprint, made),
+        }
     }
 
     /// How the works come about; they are made if they have not been. What was made just now is handed over with it.
     pub(crate) fn make(&self, commission: &Commission<'_>) -> (Making, Option<Rendering>) {
         let blueprint = match self.begin(commission) {
-            Ok(making) => return (making, None),
-            Err(blueprint) => blueprint,
+            Begun::Otherwise(making) => return (making, None),
+            Begun::Here(blueprint, Some(made)) => return (Making::Made(blueprint, made), None),
+            Begun::Here(blueprint, None) => blueprint,
         };
-        if let Some(made) = self.kept(commission) {
-            return (Making::Made(blueprint, made), None);
-        }
         let rendering = self.render(commission, &blueprint, &Holds::new());
         let made = Arc::new(match &rendering {
             Ok(rendering) => Made {
@@ -168,45 +201,43 @@ impl Workshop {
         self.all_made().remove(key);
     }
 
-    /// How the works come about if they are not to be made from the template, which is otherwise handed over.
-    fn begin(&self, commission: &Commission<'_>) -> Result<Making, Arc<Blueprint>> {
-        let Some(template) = commission.set.template() else { return Ok(Making::ByManager) };
+    /// Finds out whether the works are to be made from the template. What was made before is asked for first: to tell whether the settings
+    /// are still there costs a look at all of them.
+    fn begin(&self, commission: &Commission<'_>) -> Begun {
+        let Some(template) = commission.set.template() else { return Begun::Otherwise(Making::ByManager) };
         let blueprint = match self.blueprint(commission.fleet, template) {
-            None => return Ok(Making::Former(None)),
-            Some(Err(why)) => return Ok(Making::Unreadable(why)),
+            None => return Begun::Otherwise(Making::Former(None)),
+            Some(Err(why)) => return Begun::Otherwise(Making::Unreadable(why)),
             Some(Ok(blueprint)) => blueprint,
         };
-        let is_lost = commission.set.settings().is_some_and(|config| content(commission.fleet, config).is_none());
-        if is_lost || (commission.is_of_another_epoch() && self.kept(commission).is_none()) {
-            return Ok(Making::Former(Some(blueprint)));
+        let made = self.kept(commission);
+        if made.is_none() && (commission.is_of_another_epoch() || commission.is_lost()) {
+            return Begun::Otherwise(Making::Former(Some(blueprint)));
         }
         if commission.is_hosted() {
             let why = format!(
                 "an add-on that is made from a template runs on its own cluster: remove the annotation {HOSTING_CLUSTER_ANNOTATION}"
             );
-            return Ok(Making::Unreadable(why));
+            return Begun::Otherwise(Making::Unreadable(why));
         }
         if blueprint.addon() != commission.on_cluster.name_any() {
             let (template, addon) = (blueprint.name(), blueprint.addon());
-            return Ok(Making::Unreadable(format!("the template {template} belongs to the add-on {addon}")));
+            let why = format!("the template {template} belongs to the add-on {addon}");
+            return Begun::Otherwise(Making::Unreadable(why));
         }
-        Err(blueprint)
+        Begun::Here(blueprint, made)
     }
 
     /// A template; nothing if its content is kept nowhere.
-    fn blueprint(&self, fleet: &Fleet, template: &SetConfig) -> Option<Result<Arc<Blueprint>, String>> {
+    fn blueprint(&self, fleet: &Fleet, template: &SetConfig) -> Option<Read> {
         let name = &template.config.referent.name;
         let key = (name.clone(), template.config.spec_hash.clone());
         if let Some(blueprint) = self.blueprints().get(&key) {
-            return Some(blueprint.clone());
+            return Some(blueprint);
         }
         let blueprint = Blueprint::read(name, &content(fleet, template)?);
         let blueprint = blueprint.map(Arc::new).map_err(|flaw| flaw.to_string());
-        let mut blueprints = self.blueprints();
-        if blueprints.len() >= TEMPLATES {
-            blueprints.clear();
-        }
-        blueprints.insert(key, blueprint.clone());
+        self.blueprints().keep(key, blueprint.clone());
         Some(blueprint)
     }
 
@@ -234,6 +265,11 @@ impl Commission<'_> {
         let is_of_set =
             |work: &&ManifestWork| work.annotations().get(SET_ANNOTATION).is_some_and(|it| it == set.as_str());
         self.set.epoch() != self.fleet.epoch && self.fleet.addons.works_of(self.on_cluster).iter().any(is_of_set)
+    }
+
+    /// Whether the settings are kept nowhere any more.
+    fn is_lost(&self) -> bool {
+        self.set.settings().is_some_and(|config| content(self.fleet, config).is_none())
     }
 
     /// Whether somebody wants the agent to run on another cluster.

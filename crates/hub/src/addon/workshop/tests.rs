@@ -135,3 +135,39 @@ fn a_work_that_somebody_has_removed_is_rendered_for_its_cluster_alone() {
     assert_eq!(renderings(&scene), 4);
     assert!(words(&work_on(&scene, "two")).contains(&"Create ManifestWork two/addon-hello-deploy-0".to_owned()));
 }
+
+#[test]
+fn what_was_made_is_known_without_a_look_at_the_settings() {
+    let mut scene = settled();
+    let before = renderings(&scene);
+    let key = ObjectKey::namespaced("two", "hello");
+    let on_cluster = scene.fleet.addons.mcas.get(&key).expect("it is there").clone();
+    let addon = scene.fleet.addons.cmas.get(&ObjectKey::cluster_wide("hello")).expect("it is there").clone();
+    let shelf = Shelf::of(&scene.fleet, &addon);
+    let own = shelf.own(&on_cluster).expect("it has its own").overrides.expect("they can be had");
+    let set = shelf.configured(None, None).expect("it can be had").set.with(&own);
+    // The settings are gone, and kept nowhere.
+    scene.fleet.list_configs(&settings(), Vec::new());
+    let commission = Commission { fleet: &scene.fleet, on_cluster: &on_cluster, set: &set };
+    assert!(commission.is_lost());
+    let looked = scene.fleet.addons.workshop.look(&commission);
+    assert!(matches!(looked, Making::Made(..)), "nobody has to ask for them again");
+    scene.fleet.addons.workshop.forget(&key);
+    assert!(matches!(scene.fleet.addons.workshop.look(&commission), Making::Former(Some(_))), "now it can not be told");
+    assert_eq!(renderings(&scene), before);
+}
+
+#[test]
+fn one_template_too_many_makes_one_be_read_again_and_not_all() {
+    let mut blueprints = Blueprints::default();
+    let key = |number: usize| (format!("template-{number}"), SpecHash::default());
+    let none = || Err("of no use".to_owned());
+    for number in 0..TEMPLATES {
+        blueprints.keep(key(number), none());
+    }
+    assert!(blueprints.get(&key(0)).is_some());
+    blueprints.keep(key(TEMPLATES), none());
+    let there = (0..=TEMPLATES).filter(|number| blueprints.kept.contains_key(&key(*number)));
+    assert_eq!(there.count(), TEMPLATES);
+    assert!(blueprints.kept.contains_key(&key(0)), "somebody has just asked for it");
+}
