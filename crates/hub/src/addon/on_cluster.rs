@@ -11,6 +11,7 @@ use std::{
 
 use drover_api::{
     addon::{ClusterManagementAddOn, ManagedClusterAddOn},
+    grammar::SetFingerprint,
     reference::ClusterName,
     work::ManifestWork,
 };
@@ -36,13 +37,37 @@ use crate::fleet::Fleet;
 
 #[derive(Default)]
 pub(crate) struct AddOns {
-    /// Why the server did not take a work of an add-on.
-    refusals: Mutex<BTreeMap<ObjectKey, String>>,
+    /// What was last tried for each add-on that is not as it was made.
+    attempts: Mutex<BTreeMap<ObjectKey, Attempt>>,
+}
+
+/// That works of a set are being written.
+#[derive(Clone)]
+struct Attempt {
+    /// The set. What was refused of one says nothing about the next.
+    set: SetFingerprint,
+    /// Why the server did not take a work of it, if it did not.
+    refusal: Option<String>,
 }
 
 impl AddOns {
-    fn refusals(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, String>> {
-        self.refusals.lock().unwrap_or_else(PoisonError::into_inner)
+    fn attempts(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, Attempt>> {
+        self.attempts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes note that works of a set are written now, or that all are as they were made.
+    fn attempt(&self, key: &ObjectKey, set: Option<SetFingerprint>) {
+        let mut attempts = self.attempts();
+        match set {
+            None => drop(attempts.remove(key)),
+            Some(set) if attempts.get(key).is_some_and(|attempt| attempt.set == set) => {}
+            Some(set) => drop(attempts.insert(key.clone(), Attempt { set, refusal: None })),
+        }
+    }
+
+    /// Why the server did not take a work of that set.
+    fn refusal(&self, key: &ObjectKey, set: &SetFingerprint) -> Option<String> {
+        self.attempts().get(key).filter(|attempt| attempt.set == *set)?.refusal.clone()
     }
 }
 
@@ -54,7 +79,7 @@ impl Reconciler<Fleet> for AddOns {
     fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan<Fleet> {
         let there = fleet.addons.mcas.get(key).filter(|addon| addon.metadata.deletion_timestamp.is_none());
         let Some(on_cluster) = there else {
-            self.refusals().remove(key);
+            self.attempt(key, None);
             see_out(fleet, key);
             return Plan::default();
         };
@@ -62,11 +87,10 @@ impl Reconciler<Fleet> for AddOns {
         if addon.metadata.deletion_timestamp.is_some() || !is_managed(addon) {
             return Plan::default();
         }
-        let refusal = self.refusals().get(key).cloned();
-        let Steps { status, works } = steps(fleet, key, on_cluster, addon, refusal.as_deref(), now).unwrap_or_default();
-        if works.is_empty() {
-            self.refusals().remove(key);
-        }
+        let refusal = |set: &SetFingerprint| self.refusal(key, set);
+        let steps = steps(fleet, key, on_cluster, addon, &refusal, now).unwrap_or_default();
+        let Steps { status, works, set } = steps;
+        self.attempt(key, set);
         // An object can not be written twice in one step: what it is comes before what is said of it.
         let write = with_inheritance(fleet, key, on_cluster, addon).or(status);
         Plan { writes: write.into_iter().collect(), together: works, ..Plan::default() }
@@ -78,7 +102,9 @@ impl Reconciler<Fleet> for AddOns {
             // That somebody was faster is no failure.
             kube::Error::Api(status) if status.is_conflict() => {}
             kube::Error::Api(status) if is_work => {
-                self.refusals().insert(key.clone(), format!("could not {write}: {}", status.message));
+                if let Some(attempt) = self.attempts().get_mut(key) {
+                    attempt.refusal = Some(format!("could not {write}: {}", status.message));
+                }
             }
             _ => {}
         }
@@ -97,7 +123,7 @@ fn steps(
     key: &ObjectKey,
     on_cluster: &ManagedClusterAddOn,
     addon: &ClusterManagementAddOn,
-    refusal: Option<&str>,
+    refusal: &dyn Fn(&SetFingerprint) -> Option<String>,
     now: Timestamp,
 ) -> Option<Steps> {
     let addon_key = ObjectKey::cluster_wide(&key.name);
@@ -315,5 +341,27 @@ mod tests {
         scene.fleet.refuse_templates(Refusal::Failing);
         roll_out(&scene);
         assert_eq!(words(&scene.plan(&addons(), &one())), [""; 0]);
+    }
+
+    #[test]
+    fn what_was_refused_of_one_set_is_not_told_of_the_next() {
+        let (addons, [first, second]) = (addons(), [SET, "fedcba9876543210"].map(|set| set.parse().expect("a set")));
+        let refuse = || {
+            let status = kube::core::Status::failure("no more room", "Forbidden").with_code(403);
+            addons.refused(&one(), "Create ManifestWork one/addon-hello-deploy-0", &kube::Error::Api(Box::new(status)));
+        };
+        refuse();
+        assert_eq!(addons.refusal(&one(), &first), None, "nothing was tried");
+        addons.attempt(&one(), Some(first.clone()));
+        refuse();
+        addons.attempt(&one(), Some(first.clone()));
+        let told = addons.refusal(&one(), &first).expect("it was refused");
+        assert!(told.ends_with("no more room"), "{told}");
+        assert_eq!(addons.refusal(&one(), &second), None);
+        addons.attempt(&one(), Some(second.clone()));
+        assert_eq!([&first, &second].map(|set| addons.refusal(&one(), set)), [None, None]);
+        refuse();
+        addons.attempt(&one(), None);
+        assert_eq!(addons.refusal(&one(), &second), None, "all was taken in the end");
     }
 }

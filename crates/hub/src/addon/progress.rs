@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use drover_api::{
     addon::{ConfigSpecHash, ManagedClusterAddOn, ManagedClusterAddOnStatus},
     drover::{AddOnRollout, SetConfig},
-    grammar::Version,
+    grammar::{SetFingerprint, Version},
     reference::ClusterName,
 };
 use drover_engine::{
@@ -93,6 +93,8 @@ pub(crate) struct Steps {
     pub(crate) status: Option<Write<Fleet>>,
     /// Brings its works to what it was given.
     pub(crate) works: Vec<Write<Fleet>>,
+    /// What these are made from, if there are any: what it was given, with what a user has asked for instead.
+    pub(crate) set: Option<SetFingerprint>,
 }
 
 /// Gives an add-on a set, and tells of it in the same write.
@@ -130,8 +132,13 @@ fn given_to(on_cluster: &ManagedClusterAddOn, record: &AddOnRollout) -> Option<(
     Some((given, set))
 }
 
-/// Tells how far an add-on is, and brings about what it was given. `refusal` is why the server did not take a work of it, if it did not.
-pub(crate) fn follow(subject: &Subject, record: &AddOnRollout, pages: &Pages, refusal: Option<&str>) -> Steps {
+/// Tells how far an add-on is, and brings about what it was given. `refusal` says why the server did not take a work of a set, if it did not.
+pub(crate) fn follow(
+    subject: &Subject,
+    record: &AddOnRollout,
+    pages: &Pages,
+    refusal: &dyn Fn(&SetFingerprint) -> Option<String>,
+) -> Steps {
     let own = subject.shelf.own(subject.on_cluster);
     // What is not known yet is no reason to say anything else.
     if own.as_ref().is_some_and(|own| own.overrides == Err(Problem::TemplatesNotYet)) {
@@ -140,10 +147,10 @@ pub(crate) fn follow(subject: &Subject, record: &AddOnRollout, pages: &Pages, re
     let part = part(subject.on_cluster, pages);
     let tell = |held: Held<'_>| subject.write(subject.status(held, own.as_ref(), &part)?);
     match given_to(subject.on_cluster, record) {
-        None => Steps { status: tell(Held::Nothing), works: Vec::new() },
+        None => Steps { status: tell(Held::Nothing), ..Steps::default() },
         // What rollouts remember is not written down yet.
         Some((_, None)) if record.status.is_none() => Steps::default(),
-        Some((given, None)) => Steps { status: tell(Held::Forgotten(&given)), works: Vec::new() },
+        Some((given, None)) => Steps { status: tell(Held::Forgotten(&given)), ..Steps::default() },
         Some((given, Some(set))) => {
             let effective = subject.effective(&set, own.as_ref());
             let commission = subject.commission(&effective);
@@ -154,10 +161,11 @@ pub(crate) fn follow(subject: &Subject, record: &AddOnRollout, pages: &Pages, re
             }
             let registered = bindings.as_ref().and_then(Bindings::registered);
             let works = deploy::works(&commission, &making, fresh);
-            let refusal = refusal.filter(|_| !works.is_empty());
-            let namespace = making.namespace();
+            let made_from = Some(effective.fingerprint()).filter(|_| !works.is_empty());
+            let refused = made_from.as_ref().and_then(refusal);
+            let (namespace, refusal) = (making.namespace(), refused.as_deref());
             let having = Having { given: &given, set: &effective, making: &making, namespace, refusal, registered };
-            Steps { status: tell(Held::Set(having)), works }
+            Steps { status: tell(Held::Set(having)), works, set: made_from }
         }
     }
 }
