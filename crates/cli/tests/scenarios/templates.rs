@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use drover_api::{
     addon::{AddOnTemplate, ClusterManagementAddOn, HealthCheckMode, ManagedClusterAddOn, ManagedClusterAddOnSpec},
-    names::{AVAILABLE, MANIFEST_APPLIED, PROGRESSING, SET_ANNOTATION},
+    names::{
+        ADDON_NAME_LABEL, ADDON_NAMESPACE_LABEL, AVAILABLE, CONFIG_SPEC_HASH_ANNOTATION, HOLDS_ANNOTATION,
+        MANIFEST_APPLIED, PROGRESSING, SET_ANNOTATION,
+    },
     work::ManifestWork,
 };
 use drover_hub::{Hub, Options};
@@ -14,7 +17,10 @@ use drover_testkit::{
     play::{Behaviour, Crowd},
     wait,
 };
-use k8s_openapi::{api::rbac::v1::ClusterRole, apimachinery::pkg::apis::meta::v1::Condition};
+use k8s_openapi::{
+    api::{core::v1::ConfigMap, rbac::v1::ClusterRole},
+    apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta},
+};
 use kube::{
     Api, Client, ResourceExt as _,
     api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams},
@@ -34,6 +40,8 @@ drover_testkit::scenarios! {
         a_template_that_is_missing_or_another_add_ons_is_told_where_it_is_asked_for,
         an_add_on_is_as_well_as_what_it_deploys_and_as_its_cluster_is_heard_of,
         works_go_with_their_add_on,
+        what_somebody_takes_from_a_work_is_put_back_and_what_is_added_stays,
+        an_object_that_moves_to_another_work_is_held_until_it_is_applied_there,
         a_template_that_is_too_large_is_refused_or_told,
         a_work_that_the_server_does_not_take_is_told_and_tried_again,
     }
@@ -124,6 +132,15 @@ impl Site {
             if is_so(&addon) { Ok(()) } else { Err(format!("{:?}", addon.status)) }
         })
         .await;
+    }
+
+    /// Waits until the hub has looked at the add-on on a cluster, more than once: it puts back the owner that is taken from it.
+    async fn is_looked_at(&self, cluster: &str) {
+        for _ in 0..2 {
+            change(&self.on(cluster), ADDON, json!({ "metadata": { "ownerReferences": null } })).await;
+            let is_back = |addon: &ManagedClusterAddOn| !addon.owner_references().is_empty();
+            wait::until(&self.on(cluster), ADDON, "its owner is back", is_back).await;
+        }
     }
 
     /// Waits until the first work of the add-on on a cluster is like this.
@@ -311,7 +328,105 @@ async fn an_add_on_is_as_well_as_what_it_deploys_and_as_its_cluster_is_heard_of(
         check.and_then(|check| check.mode) == Some(HealthCheckMode::Lease)
     })
     .await;
-    assert_eq!(find(&addon, AVAILABLE).map(|said| said.status.as_str()), Some("True"));
+    let mut conditions = addon.status.map(|status| status.conditions).expect("it has a status");
+    let said = conditions.iter_mut().find(|said| said.type_ == AVAILABLE).expect("it says how it is");
+    (said.status, said.reason) = ("False".to_owned(), "ManagedClusterAddOnLeaseUpdateStopped".to_owned());
+    let patch = Patch::Merge(json!({ "status": { "conditions": conditions } }));
+    site.on("one").patch_status(ADDON, &PatchParams::default(), &patch).await.expect("an agent can report");
+    site.is_looked_at("one").await;
+    site.says("one", AVAILABLE, "False", "ManagedClusterAddOnLeaseUpdateStopped").await;
+    site.hub.stop().await;
+}
+
+async fn what_somebody_takes_from_a_work_is_put_back_and_what_is_added_stays(world: World) {
+    let site = Site::new(world, &["one"]).await;
+    site.template(&of(&[deployment()])).await;
+    site.install("agent", "one").await;
+    site.says("one", PROGRESSING, "False", "InstallSucceed").await;
+    let made = site.work("one", "it is there", |_| true).await;
+    let name = made.name_any();
+    let added = json!({ "labels": { "team": "a" }, "annotations": { "note": "b" } });
+    change(&site.works("one"), &name, json!({ "metadata": added })).await;
+    let config_map = ConfigMap {
+        metadata: ObjectMeta { name: Some("theirs".to_owned()), ..ObjectMeta::default() },
+        ..ConfigMap::default()
+    };
+    let theirs = create(&Api::namespaced(site.world.client(), "one"), config_map).await.uid();
+    let theirs =
+        json!({ "apiVersion": "v1", "kind": "ConfigMap", "name": "theirs", "uid": theirs, "controller": true });
+    // Without the first, and with the second, the hub does not see it any more among those of the add-on.
+    let rows = [
+        json!({ "labels": { ADDON_NAME_LABEL: null } }),
+        json!({ "labels": { ADDON_NAMESPACE_LABEL: "two" } }),
+        json!({ "labels": { ADDON_NAME_LABEL: "another" } }),
+        json!({ "annotations": { SET_ANNOTATION: null, CONFIG_SPEC_HASH_ANNOTATION: "{}" } }),
+        json!({ "ownerReferences": [theirs] }),
+    ];
+    for taken in rows {
+        change(&site.works("one"), &name, json!({ "metadata": taken })).await;
+        let back = site
+            .work("one", &format!("it is as it was made before {taken}"), |work| {
+                let marks = |work: &ManifestWork| {
+                    let (mut labels, mut annotations) = (work.labels().clone(), work.annotations().clone());
+                    labels.remove("team");
+                    annotations.remove("note");
+                    (labels, annotations)
+                };
+                let ours = &made.owner_references()[0].uid;
+                marks(work) == marks(&made) && work.owner_references().iter().any(|owner| owner.uid == *ours)
+            })
+            .await;
+        assert_eq!((&back.metadata.uid, &back.spec), (&made.metadata.uid, &made.spec), "it is the same");
+        assert!(back.labels().contains_key("team") && back.annotations().contains_key("note"), "what was added stays");
+    }
+    let last = site.work("one", "it is there", |_| true).await;
+    assert_eq!(last.owner_references().len(), 2, "another owner stays, and controls it");
+    site.is_looked_at("one").await;
+    let now = site.work("one", "it is there", |_| true).await;
+    assert_eq!(now.resource_version(), last.resource_version(), "it is not written again and again");
+    site.hub.stop().await;
+}
+
+/// A ConfigMap of about so many bytes.
+fn large(name: &str, size: usize) -> Value {
+    let mut manifest = objects::config_map(name);
+    manifest["data"] = json!({ "text": "x".repeat(size) });
+    manifest
+}
+
+/// The names of the objects of a work.
+fn names(work: &ManifestWork) -> Vec<&str> {
+    work.spec.manifests().iter().filter_map(|manifest| manifest["metadata"]["name"].as_str()).collect()
+}
+
+async fn an_object_that_moves_to_another_work_is_held_until_it_is_applied_there(world: World) {
+    let site = Site::new(world, &["one"]).await;
+    let [a, b, c] = ["a", "b", "c"].map(|name| large(name, 190_000));
+    site.template(&of(&[a.clone(), b.clone(), c.clone(), deployment()])).await;
+    site.install("agent", "one").await;
+    site.says("one", PROGRESSING, "False", "InstallSucceed").await;
+    let second = async |what: &str, wanted: &[&str]| {
+        let name = format!("addon-{ADDON}-deploy-1");
+        wait::until(&site.works("one"), &name, what, |work| names(work) == wanted).await
+    };
+    site.work("one", "it has the first", |work| names(work) == ["a", "b"]).await;
+    second("it has the rest", &["c", "agent"]).await;
+
+    site.crowd.behave("one", Behaviour::Silent);
+    site.template(&of(&[large("new", 100_000), a, b, c, deployment()])).await;
+    second("it gains an object", &["b", "c", "agent"]).await;
+    let holding = site.work("one", "it holds what the other gains", |work| names(work) == ["new", "a", "b"]).await;
+    assert!(holding.annotations().contains_key(HOLDS_ANNOTATION));
+
+    site.crowd.behave("one", Behaviour::Well);
+    let last = site.work("one", "it lets go of it", |work| names(work) == ["new", "a"]).await;
+    assert!(!last.annotations().contains_key(HOLDS_ANNOTATION));
+    site.says("one", PROGRESSING, "False", "UpgradeSucceed").await;
+
+    // What is left of a template that shrinks is in one work, and the other one goes.
+    site.template(&of(&[deployment()])).await;
+    site.work("one", "it has what is left", |work| names(work) == ["agent"]).await;
+    wait::gone(&site.works("one"), &format!("addon-{ADDON}-deploy-1")).await;
     site.hub.stop().await;
 }
 

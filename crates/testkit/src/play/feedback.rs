@@ -46,7 +46,12 @@ fn is_about(config: &ManifestConfig, manifest: &Value) -> bool {
 /// The object of a manifest, some time after it was applied.
 fn imagined(manifest: &Value, generation: Option<i64>, rise: Rise) -> Value {
     let wanted = manifest["spec"]["replicas"].as_i64().unwrap_or(1);
-    let total = if rise == Rise::Stuck { wanted + 1 } else { wanted };
+    // A Deployment makes a new pod beside the old ones; the others replace them one by one.
+    let (total, updated) = match (rise, manifest["kind"] == "Deployment") {
+        (Rise::Stuck, true) => (wanted + 1, wanted),
+        (Rise::Stuck, false) => (wanted, wanted - 1),
+        (Rise::Ready | Rise::Down, _) => (wanted, wanted),
+    };
     let available = if rise == Rise::Down { 0 } else { wanted };
     let is_available = if rise == Rise::Down { "False" } else { "True" };
     let mut object = manifest.clone();
@@ -56,9 +61,9 @@ fn imagined(manifest: &Value, generation: Option<i64>, rise: Rise) -> Value {
     }
     object["status"] = json!({
         "observedGeneration": generation,
-        "replicas": total, "updatedReplicas": wanted, "readyReplicas": available, "availableReplicas": available,
+        "replicas": total, "updatedReplicas": updated, "readyReplicas": available, "availableReplicas": available,
         "currentNumberScheduled": total, "desiredNumberScheduled": wanted, "numberReady": available,
-        "numberAvailable": available, "updatedNumberScheduled": wanted,
+        "numberAvailable": available, "updatedNumberScheduled": updated,
         "conditions": [{ "type": "Available", "status": is_available }, { "type": "Progressing", "status": "True" }],
     });
     object

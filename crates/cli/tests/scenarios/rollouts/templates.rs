@@ -25,7 +25,9 @@ drover_testkit::scenarios! {
         a_new_template_over_half_of_the_fleet_moves_that_half,
         an_edit_in_place_reaches_nobody_before_its_turn_whatever_else_happens,
         what_never_gets_ready_proves_nothing_though_the_old_still_runs,
+        a_daemon_set_or_stateful_set_that_is_stuck_proves_nothing,
         a_later_drover_writes_no_work_before_its_turn,
+        a_later_drover_begins_nothing_of_what_an_earlier_one_was_rolling_out,
         what_is_set_on_one_cluster_is_rendered_there_alone,
         a_hub_that_is_killed_after_every_write_deploys_everything,
         a_hub_that_is_restarted_finds_its_works_as_they_are,
@@ -83,13 +85,34 @@ impl Field {
         wait::until(&self.works(cluster), &work_name(), &what, |work| image_of(work) == Some(image)).await
     }
 
-    /// What the works of clusters apply.
-    async fn applied(&self, clusters: &[&str]) -> BTreeMap<String, ManifestWorkSpec> {
+    /// What the works of clusters apply, and what they are marked with.
+    async fn applied(&self, clusters: &[&str]) -> BTreeMap<String, Applied> {
         let mut applied = BTreeMap::new();
         for cluster in clusters {
-            applied.insert((*cluster).to_owned(), self.work(cluster).await.spec);
+            let work = self.work(cluster).await;
+            let (labels, annotations) = (work.labels().clone(), work.annotations().clone());
+            applied.insert((*cluster).to_owned(), Applied { labels, annotations, spec: work.spec });
         }
         applied
+    }
+
+    /// Waits until c1 has answered to an image, and c2, which begins to answer only then, has proven it: so what c1 has answered was noted too.
+    async fn outlasted(&self, image: &str) -> ManagedClusterAddOn {
+        let answered = |work: &ManifestWork| {
+            let current = work.metadata.generation;
+            let conditions = work.status.iter().flat_map(|status| &status.conditions);
+            image_of(work) == Some(image) && conditions.into_iter().all(|said| said.observed_generation == current)
+        };
+        wait::until(&self.works("c1"), &work_name(), "it is answered", answered).await;
+        self.behave(&["c2"], Behaviour::Well);
+        let given = self.on("c2").get(ADDON).await.expect("it is there");
+        let set = given_set(&given).expect("it was given something").to_owned();
+        wait::until(&self.on("c2"), ADDON, "it has proven the new set", |addon| {
+            let conditions = addon.status.iter().flat_map(|status| &status.conditions);
+            conditions.into_iter().any(|said| said.reason == "Proven" && said.message == set)
+        })
+        .await;
+        self.is_noted("c1", "Moving").await
     }
 
     /// Ends the hub, and starts one that renders otherwise.
@@ -100,6 +123,14 @@ impl Field {
         let hub = Hub::start(self.client.clone(), &options, self.clock.clock()).await.expect("the hub starts");
         Self { hub, ..self }
     }
+}
+
+/// What a work applies, and what it is marked with.
+#[derive(Debug, PartialEq)]
+struct Applied {
+    labels: BTreeMap<String, String>,
+    annotations: BTreeMap<String, String>,
+    spec: ManifestWorkSpec,
 }
 
 fn work_name() -> String {
@@ -187,22 +218,7 @@ async fn what_never_gets_ready_proves_nothing_though_the_old_still_runs(world: W
     field.behave(&["c1"], Behaviour::Stuck);
     field.behave(&["c2"], Behaviour::Silent);
     field.deploying("agent", "agent:2").await;
-    let answered = |work: &ManifestWork| {
-        let current = work.metadata.generation;
-        let conditions = work.status.iter().flat_map(|status| &status.conditions);
-        image_of(work) == Some("agent:2") && conditions.into_iter().all(|said| said.observed_generation == current)
-    };
-    wait::until(&field.works("c1"), &work_name(), "it is answered", answered).await;
-    // The other canary answers later, so when that was noted, this one was too.
-    field.behave(&["c2"], Behaviour::Well);
-    let given = field.on("c2").get(ADDON).await.expect("it is there");
-    let set = given_set(&given).expect("it was given something").to_owned();
-    wait::until(&field.on("c2"), ADDON, "it has proven the new set", |addon| {
-        let conditions = addon.status.iter().flat_map(|status| &status.conditions);
-        conditions.into_iter().any(|said| said.reason == "Proven" && said.message == set)
-    })
-    .await;
-    let stuck = field.is_noted("c1", "Moving").await;
+    let stuck = field.outlasted("agent:2").await;
     let conditions = &stuck.status.as_ref().expect("it has a status").conditions;
     let available = conditions.iter().find(|condition| condition.type_ == AVAILABLE).expect("it says how it is");
     assert_eq!(available.status, "True", "the old one still runs");
@@ -211,6 +227,78 @@ async fn what_never_gets_ready_proves_nothing_though_the_old_still_runs(world: W
 
     field.behave(&["c1"], Behaviour::Well);
     field.deploys("a1", "agent:2").await;
+    field.hub.stop().await;
+}
+
+async fn a_daemon_set_or_stateful_set_that_is_stuck_proves_nothing(world: World) {
+    let field = Field::new(world).await;
+    let list = [
+        from_template("aws-placement", "agent", &behind("canary-placement", "100%")),
+        from_template("canary-placement", "agent", &rolling("100%")),
+    ];
+    field.deploying("agent", "agent:1").await;
+    let of_kind = async |kind: &str, image: &str| {
+        let mut spec = deploying(image);
+        spec["agentSpec"]["workload"]["manifests"][0]["kind"] = json!(kind);
+        change(&Api::<AddOnTemplate>::all(field.world.client()), "agent", json!({ "spec": spec })).await;
+    };
+    of_kind("DaemonSet", "agent:1").await;
+    field.with_canaries(&["a1"], &["c1", "c2"], &list).await;
+    for (kind, before, image) in [("DaemonSet", "agent:1", "agent:2"), ("StatefulSet", "agent:2", "agent:3")] {
+        field.behave(&["c1"], Behaviour::Stuck);
+        field.behave(&["c2"], Behaviour::Silent);
+        of_kind(kind, image).await;
+        field.outlasted(image).await;
+        field.reports("default/aws-placement: 1 of 2 canaries is not done: c1").await;
+        assert_eq!(image_of(&field.work("a1").await), Some(before), "{kind}");
+        field.behave(&["c1"], Behaviour::Well);
+        field.deploys("a1", image).await;
+    }
+    field.hub.stop().await;
+}
+
+async fn a_later_drover_begins_nothing_of_what_an_earlier_one_was_rolling_out(world: World) {
+    let field = Field::new(world).await;
+    let gated = ["a1", "a2", "a3"];
+    let list = [
+        from_template("aws-placement", "agent", &behind("canary-placement", "1")),
+        from_template("canary-placement", "agent", &rolling("100%")),
+    ];
+    field.deploying("agent", "agent:1").await;
+    field.with_canaries(&gated, &["c1"], &list).await;
+
+    // One is on its way, stuck, though what it runs is well.
+    field.behave(&gated, Behaviour::Stuck);
+    field.deploying("agent", "agent:2").await;
+    let moved = wait::attempt("one has begun", async || {
+        for cluster in gated {
+            if image_of(&field.work(cluster).await) == Some("agent:2") {
+                return Ok(cluster);
+            }
+        }
+        Err("nobody has begun".to_owned())
+    })
+    .await;
+    let old = field.work("c1").await.annotations()[SET_ANNOTATION].clone();
+    field.behave(&["c1"], Behaviour::Silent);
+
+    let field = field.upgrade_hub().await;
+    let is_new = |work: &ManifestWork| work.annotations()[SET_ANNOTATION] != old;
+    wait::until(&field.works("c1"), &work_name(), "its turn has come", is_new).await;
+    field.is_noted(moved, "Moving").await;
+    field.behave(&[moved], Behaviour::Well);
+    field.is_noted(moved, "Proven").await;
+    field.reports("default/aws-placement: 1 of 1 canaries is not done: c1").await;
+    for cluster in gated.into_iter().filter(|cluster| *cluster != moved) {
+        assert_eq!(image_of(&field.work(cluster).await), Some("agent:1"), "{cluster}");
+    }
+    field.behave(&["c1", "a1", "a2", "a3"], Behaviour::Well);
+    for cluster in gated {
+        wait::until(&field.works(cluster), &work_name(), "its turn has come", |work| {
+            is_new(work) && image_of(work) == Some("agent:2")
+        })
+        .await;
+    }
     field.hub.stop().await;
 }
 
