@@ -7,7 +7,7 @@ use drover_runtime::{store::ObjectKey, write::Write};
 use k8s_openapi::{
     ByteString,
     api::{certificates::v1::CertificateSigningRequest, core::v1::Secret},
-    jiff::Timestamp,
+    jiff::{SignedDuration, Timestamp},
 };
 use rustls::{
     SignatureScheme,
@@ -28,6 +28,9 @@ const ALGORITHMS: [(SignatureScheme, Algorithm); 4] = [
     (SignatureScheme::ECDSA_NISTP384_SHA384, Algorithm::EcdsaSha384),
     (SignatureScheme::ED25519, Algorithm::Ed25519),
 ];
+
+/// How long a certificate is valid at most. Agents renew theirs well before.
+const LIFETIME: SignedDuration = SignedDuration::from_hours(24);
 
 /// Gives an approved request its certificate, signed with the CA in a Secret.
 pub(crate) fn signing(request: &CertificateSigningRequest, ca: ObjectKey, now: Timestamp) -> Write<Fleet> {
@@ -62,7 +65,7 @@ fn sign_with(
     let signer = key.choose_scheme(&ALGORITHMS.map(|(scheme, _)| scheme)).ok_or(SigningFlaw::KeyUnusable)?;
     let chosen = ALGORITHMS.iter().find(|(scheme, _)| *scheme == signer.scheme());
     let (_, algorithm) = chosen.ok_or(SigningFlaw::KeyUnusable)?;
-    let draft = draft(request, authority, *algorithm, now)?;
+    let draft = draft(request, authority, *algorithm, LIFETIME, now)?;
     let signature = signer.sign(draft.to_be_signed()).map_err(|_| SigningFlaw::KeyUnusable)?;
     draft.signed(&signature).map(String::into_bytes)
 }

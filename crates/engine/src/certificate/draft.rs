@@ -34,8 +34,6 @@ use super::{
     request::{Asked, DIGITAL_SIGNATURE, KEY_ENCIPHERMENT},
 };
 
-/// How long a certificate is valid at most. Agents renew theirs well before.
-const LIFETIME: SignedDuration = SignedDuration::from_hours(24);
 /// How long it is valid at least, whatever is asked for: as with Kubernetes' own signers.
 const SHORTEST: SignedDuration = SignedDuration::from_mins(10);
 /// How far a clock may be behind that is to find it valid at once.
@@ -93,15 +91,16 @@ impl Draft {
     }
 }
 
-/// The certificate that an approved request gets from a CA which signs in this way.
+/// The certificate that an approved request gets from a CA which signs in this way, and for no longer than this.
 pub fn draft(
     request: &CertificateSigningRequest,
     ca: &Authority,
     algorithm: Algorithm,
+    longest: SignedDuration,
     now: Timestamp,
 ) -> Result<Draft, SigningFlaw> {
     let asked = Asked::read(&request.spec)?;
-    let (not_before, not_after) = validity(&request.spec, ca, now)?;
+    let (not_before, not_after) = validity(&request.spec, ca, longest, now)?;
     let contents = || {
         let validity = Validity::<Rfc5280>::new(time(not_before)?, time(not_after)?);
         let parts = [
@@ -129,6 +128,7 @@ fn unwritable(error: der::Error) -> SigningFlaw {
 fn validity(
     spec: &CertificateSigningRequestSpec,
     ca: &Authority,
+    longest: SignedDuration,
     now: Timestamp,
 ) -> Result<(Timestamp, Timestamp), SigningFlaw> {
     if now < ca.not_before {
@@ -138,7 +138,7 @@ fn validity(
         return Err(SigningFlaw::Expired(ca.not_after));
     }
     let asked = spec.expiration_seconds.map(|seconds| SignedDuration::from_secs(seconds.into()));
-    let lifetime = asked.map_or(LIFETIME, |asked| asked.clamp(SHORTEST, LIFETIME));
+    let lifetime = asked.map_or(longest, |asked| asked.clamp(SHORTEST.min(longest), longest));
     let not_before = now.saturating_sub(LEEWAY).unwrap_or(now).max(ca.not_before);
     let not_after = now.saturating_add(lifetime).unwrap_or(ca.not_after).min(ca.not_after);
     Ok((not_before, not_after))

@@ -123,7 +123,7 @@ fn sign(key: &SigningKey, draft: Draft) -> Certificate {
 }
 
 fn drafted(request: &CertificateSigningRequest, ca: &Authority) -> Draft {
-    draft(request, ca, Algorithm::EcdsaSha256, noon()).expect("a draft")
+    draft(request, ca, Algorithm::EcdsaSha256, hours(24), noon()).expect("a draft")
 }
 
 /// From when and until when a certificate is valid, in seconds from noon.
@@ -231,7 +231,7 @@ fn a_certificate_is_valid_for_a_day_or_less_and_never_when_its_ca_is_not() {
     assert_eq!(validity(&sign(&key, drafted(&asked(None), &short))), (-60, 7200));
     let for_ever = ca(noon() - hours(1), Timestamp::MAX);
     assert_eq!(validity(&sign(&key, drafted(&asked(None), &for_ever))), (-300, 86400));
-    let at = |ca: &Authority, now| draft(&asked(None), ca, Algorithm::EcdsaSha256, now).map(|_| ());
+    let at = |ca: &Authority, now| draft(&asked(None), ca, Algorithm::EcdsaSha256, hours(24), now).map(|_| ());
     let (from, until) = (noon() - SignedDuration::from_secs(60), noon() + hours(2));
     let second = SignedDuration::from_secs(1);
     assert_eq!(at(&short, from - second), Err(SigningFlaw::NotYetValid(from)));
@@ -245,7 +245,8 @@ fn a_certificate_of_the_next_half_century_has_its_year_in_full() {
     let now: Timestamp = "2049-12-31T18:00:00Z".parse().expect("a time");
     let ca = certificate(&key, of_ca(), now - hours(1), now + hours(1000));
     let ca = Authority::read(&ca).expect("a CA");
-    let drafted = draft(&request(&request_pem(SUBJECT, None)), &ca, Algorithm::EcdsaSha256, now).expect("a draft");
+    let drafted =
+        draft(&request(&request_pem(SUBJECT, None)), &ca, Algorithm::EcdsaSha256, hours(24), now).expect("a draft");
     let validity = *sign(&key, drafted).tbs_certificate().validity();
     assert!(matches!((validity.not_before, validity.not_after), (Time::UtcTime(_), Time::GeneralTime(_))));
     assert_eq!(validity.not_after.to_date_time().to_string(), "2050-01-01T18:00:00Z");
@@ -286,7 +287,9 @@ fn a_ca_knows_its_key() {
 #[test]
 fn a_request_that_would_be_denied_gets_no_certificate_either() {
     let ca = authority(&SigningKey::generate());
-    let flaw = |request: &CertificateSigningRequest| draft(request, &ca, Algorithm::EcdsaSha256, noon()).map(|_| ());
+    let flaw = |request: &CertificateSigningRequest| {
+        draft(request, &ca, Algorithm::EcdsaSha256, hours(24), noon()).map(|_| ())
+    };
     assert_eq!(flaw(&request("nonsense")), Err(Malformed::Unreadable.into()));
     let names = SubjectAltName(Vec::new());
     let nameless = pem_asking(SUBJECT, |request| request.add_extension(&names).expect("names can be added"));
