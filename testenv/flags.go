@@ -22,6 +22,7 @@ type settings struct {
 	removeData      bool
 	startTimeout    time.Duration
 	signingDuration time.Duration
+	protobufKinds   []string
 }
 
 func parseFlags(args []string) (settings, error) {
@@ -37,6 +38,10 @@ func parseFlags(args []string) (settings, error) {
 	flags.BoolVar(&s.removeData, "remove-data", false, "remove the data directory when told to end; it stays, with the log, after a failure")
 	flags.DurationVar(&s.startTimeout, "start-timeout", 2*time.Minute, "give up when not ready after this `time`")
 	flags.DurationVar(&s.signingDuration, "cluster-signing-duration", 365*24*time.Hour, "longest `life` of a certificate signed for a CertificateSigningRequest")
+	flags.Func("print-protobuf", "print what messages of this `kind`, such as apps/v1/Deployment, are made of, and end; may be repeated", func(kind string) error {
+		s.protobufKinds = append(s.protobufKinds, kind)
+		return nil
+	})
 	flags.Func("v", "`level` of detail in the log (0 to 10)", func(level string) error {
 		var verbosity klog.Level
 		return verbosity.Set(level)
@@ -52,7 +57,7 @@ func parseFlags(args []string) (settings, error) {
 		return s, fmt.Errorf("%w; --help lists the flags", err)
 	case flags.NArg() > 0:
 		return s, fmt.Errorf("unexpected argument %q; testenv takes flags only", flags.Arg(0))
-	case s.dataDir == "":
+	case s.dataDir == "" && len(s.protobufKinds) == 0:
 		return s, errors.New("--data-dir is missing; name a new or empty directory")
 	}
 	return s, s.makePathsAbsolute()

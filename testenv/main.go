@@ -28,6 +28,13 @@ func main() {
 		fmt.Fprintf(os.Stderr, "testenv: %v\n", err)
 		os.Exit(2)
 	}
+	if len(settings.protobufKinds) > 0 {
+		if err := printProtobuf(os.Stdout, settings.protobufKinds); err != nil {
+			fmt.Fprintf(os.Stderr, "testenv: %v\n", err)
+			os.Exit(1)
+		}
+		return
+	}
 	terminal, err := redirectOutput(settings.dataDir)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "testenv: %v\n", err)
