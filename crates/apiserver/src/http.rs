@@ -1,0 +1,127 @@
+//! The server's face: requests as HTTP brings them, and answers as it takes them.
+
+use std::{convert::Infallible, sync::Arc};
+
+use axum::{
+    Router,
+    body::{Body as HttpBody, to_bytes},
+    extract::{Request, State},
+    response::Response,
+};
+use bytes::Bytes;
+use futures_util::stream;
+use http::{
+    Extensions, HeaderMap, HeaderValue, StatusCode, Version,
+    header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER, USER_AGENT, WARNING},
+};
+use tower_http::compression::CompressionLayer;
+
+use crate::{
+    failure::Failure,
+    identity::{anonymous, of_certificate},
+    request::Query,
+    server::{Answer, Body, Head, MAX_BODY, Server, Watching},
+    user::User,
+};
+
+/// How long an answer is at least that is worth compressing.
+const WORTH_COMPRESSING: usize = 128 << 10;
+
+/// The certificate that the other side of a connection has shown, and that was found to be one of ours.
+#[derive(Clone, Debug)]
+pub(crate) struct Peer(pub(crate) Arc<[u8]>);
+
+/// Who the other side of a connection is known to be without showing anything, because it is in this process.
+#[derive(Clone, Debug)]
+pub(crate) struct Known(pub(crate) User);
+
+/// The mark of an answer that is worth compressing.
+#[derive(Clone, Copy)]
+struct Large;
+
+/// All of the server, as something that answers requests.
+pub(crate) fn router(server: Arc<Server>) -> Router {
+    let is_large = |_: StatusCode, _: Version, _: &HeaderMap, marks: &Extensions| marks.get::<Large>().is_some();
+    Router::new().fallback(answer).with_state(server).layer(CompressionLayer::new().compress_when(is_large))
+}
+
+async fn answer(State(server): State<Arc<Server>>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let user = match identify(&server, &parts.headers, &parts.extensions) {
+        Ok(user) => user,
+        Err(failure) => return text(Body::from(&failure)),
+    };
+    let Ok(body) = to_bytes(body, MAX_BODY).await else { return text(Body::from(&Failure::too_large(MAX_BODY))) };
+    let head = head(parts);
+    match server.answer(user, &head, body).await {
+        Answer::Text(body) => text(body),
+        Answer::Watch(watching) => watch(watching),
+    }
+}
+
+fn head(parts: http::request::Parts) -> Head {
+    let value = |name: http::HeaderName| parts.headers.get(name).and_then(|it| it.to_str().ok()).map(str::to_owned);
+    let impersonation = parts.headers.iter().filter(|(name, _)| name.as_str().starts_with("impersonate-"));
+    let impersonation =
+        impersonation.filter_map(|(name, value)| Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned())));
+    Head {
+        accept: value(ACCEPT),
+        content_type: value(CONTENT_TYPE),
+        user_agent: value(USER_AGENT).unwrap_or_default(),
+        impersonation: impersonation.collect(),
+        query: Query::read(parts.uri.query().unwrap_or_default()),
+        path: parts.uri.path().to_owned(),
+        method: parts.method,
+    }
+}
+
+/// Who asks: by a token, by a certificate, or nobody in particular.
+fn identify(server: &Server, headers: &HeaderMap, marks: &Extensions) -> Result<User, Failure> {
+    if let Some(Known(user)) = marks.get() {
+        return Ok(user.clone());
+    }
+    if let Some(Peer(certificate)) = marks.get() {
+        return of_certificate(certificate).map_err(|_| Failure::unauthorized());
+    }
+    let Some(authorization) = headers.get(AUTHORIZATION) else { return Ok(anonymous()) };
+    let token = authorization.to_str().ok().and_then(|text| text.split_once(' '));
+    match token {
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => {
+            server.holder(token.trim()).ok_or_else(Failure::unauthorized)
+        }
+        _ => Ok(anonymous()),
+    }
+}
+
+fn text(body: Body) -> Response {
+    let Body { code, media_type, bytes, warnings, retry_after } = body;
+    let is_large = bytes.len() >= WORTH_COMPRESSING;
+    let mut response = Response::new(HttpBody::from(bytes));
+    *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_str(&media_type).unwrap_or(HeaderValue::from_static("text/plain")));
+    headers.insert("cache-control", HeaderValue::from_static("no-cache, private"));
+    for warning in warnings {
+        let quoted = warning.replace('\\', "\\\\").replace('"', "\\\"");
+        if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
+            headers.append(WARNING, value);
+        }
+    }
+    if let Some(seconds) = retry_after {
+        headers.insert(RETRY_AFTER, seconds.into());
+    }
+    if is_large {
+        response.extensions_mut().insert(Large);
+    }
+    response
+}
+
+fn watch(watching: Box<Watching>) -> Response {
+    let frames = stream::unfold(watching, async |mut watching| {
+        let frame = watching.next().await?;
+        Some((Ok::<Bytes, Infallible>(frame), watching))
+    });
+    let mut response = Response::new(HttpBody::from_stream(frames));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
