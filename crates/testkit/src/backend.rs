@@ -4,13 +4,15 @@ use std::{future::Future, time::Duration};
 
 use tokio::{runtime, time::timeout};
 
-use crate::{Server, World, world::Home};
+use crate::{Server, World, embedded::Embedded, world::Home};
 
 /// What serves the Kubernetes API to a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backend {
     /// A real kube-apiserver with etcd.
     Kube,
+    /// Drover's own API server, in this process.
+    Embedded,
 }
 
 /// What a scenario needs of its server.
@@ -29,11 +31,13 @@ const PATIENCE: Duration = Duration::from_mins(5);
 
 /// Runs a scenario to its end; for the use of [`scenarios!`](crate::scenarios).
 pub fn run<F: Future<Output = ()>>(backend: Backend, need: Need, scenario: impl FnOnce(World) -> F) {
-    let Backend::Kube = backend;
-    let home = match need {
-        Need::Shared => Home::Shared(Server::shared()),
-        Need::Own => Home::Own(Server::take()),
-        Need::Bare => Home::Own(Server::bare()),
+    let home = match (backend, need) {
+        (Backend::Kube, Need::Shared) => Home::Shared(Server::shared()),
+        (Backend::Kube, Need::Own) => Home::Own(Server::take()),
+        (Backend::Kube, Need::Bare) => Home::Own(Server::bare()),
+        // They start so quickly that nobody has to share one.
+        (Backend::Embedded, Need::Shared | Need::Own) => Home::Embedded(Embedded::start(drover_api::crds())),
+        (Backend::Embedded, Need::Bare) => Home::Embedded(Embedded::start(Vec::new())),
     };
     // A client's connections belong to the runtime that opened them, so every scenario has both for itself.
     let runtime = runtime::Builder::new_current_thread().enable_all().build().expect("a runtime can be made");
@@ -52,9 +56,22 @@ pub fn run<F: Future<Output = ()>>(backend: Backend, need: Need, scenario: impl 
 /// }
 /// ```
 ///
-/// Each becomes one test for each backend, such as `on::kube::a_cluster_is_stored`.
+/// Each becomes one test for each backend: `on::kube::a_cluster_is_stored` and `on::embedded::a_cluster_is_stored`. A module whose scenarios
+/// are about the real server alone begins with `on kube`.
 #[macro_export]
 macro_rules! scenarios {
+    (on kube $($need:ident { $($scenario:ident),+ $(,)? })+) => {
+        mod on {
+            mod kube {
+                $($(
+                    #[test]
+                    fn $scenario() {
+                        $crate::run($crate::Backend::Kube, $crate::Need::$need, super::super::$scenario);
+                    }
+                )+)+
+            }
+        }
+    };
     ($($need:ident { $($scenario:ident),+ $(,)? })+) => {
         mod on {
             mod kube {
@@ -62,6 +79,14 @@ macro_rules! scenarios {
                     #[test]
                     fn $scenario() {
                         $crate::run($crate::Backend::Kube, $crate::Need::$need, super::super::$scenario);
+                    }
+                )+)+
+            }
+            mod embedded {
+                $($(
+                    #[test]
+                    fn $scenario() {
+                        $crate::run($crate::Backend::Embedded, $crate::Need::$need, super::super::$scenario);
                     }
                 )+)+
             }

@@ -14,6 +14,7 @@
 
 mod backend;
 pub mod certificate;
+mod embedded;
 pub mod golden;
 pub mod objects;
 pub mod play;
@@ -23,4 +24,4 @@ mod world;
 
 pub use backend::{Backend, Need, run};
 pub use server::Server;
-pub use world::World;
+pub use world::{Kubectl, World};

@@ -65,7 +65,7 @@ impl Server {
     }
 
     fn spawn(data: TempDir, crds: Option<&Path>) -> Self {
-        let mut command = Command::new(programs().join("testenv"));
+        let mut command = Command::new(Self::program());
         command.args(["--stdin-eof", "--remove-data"]).arg("--data-dir").arg(data.path());
         if let Some(crds) = crds {
             command.arg("--crds").arg(crds);
@@ -87,6 +87,12 @@ impl Server {
     #[must_use]
     pub fn kubeconfig(&self) -> &Path {
         &self.kubeconfig
+    }
+
+    /// The program that the server is, for what else it can do.
+    #[must_use]
+    pub fn program() -> PathBuf {
+        programs().join("testenv")
     }
 
     /// The `kubectl` of the server's version.

@@ -15,7 +15,7 @@ use kube::{
 };
 use tokio::{io::AsyncWriteExt, process::Command};
 
-use crate::{Server, play::identity};
+use crate::{Server, embedded::Embedded, play::identity};
 
 /// A server to act on, an administrator's client for it, and names that nobody else uses.
 pub struct World {
@@ -29,26 +29,32 @@ pub struct World {
 pub(crate) enum Home {
     Shared(&'static Server),
     Own(Server),
+    Embedded(Embedded),
 }
 
 impl Home {
-    fn server(&self) -> &Server {
+    fn kubeconfig(&self) -> &Path {
         match self {
-            Self::Shared(server) => server,
-            Self::Own(server) => server,
+            Self::Shared(server) => server.kubeconfig(),
+            Self::Own(server) => server.kubeconfig(),
+            Self::Embedded(server) => server.kubeconfig(),
         }
     }
 }
 
 impl World {
     pub(crate) async fn connect(home: Home) -> Self {
-        let kubeconfig =
-            Kubeconfig::read_from(home.server().kubeconfig()).expect("the server's kubeconfig can be read");
+        let kubeconfig = Kubeconfig::read_from(home.kubeconfig()).expect("the server's kubeconfig can be read");
         let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
             .await
             .expect("the server's kubeconfig is valid");
         let client = Client::try_from(config.clone()).expect("a client can be made");
         Self { home, config, client }
+    }
+
+    /// Drover's own API server with Drover's custom resources, for a scenario that compares it with the one it is handed.
+    pub async fn embedded() -> Self {
+        Self::connect(Home::Embedded(Embedded::start(drover_api::crds()))).await
     }
 
     /// An administrator's client.
@@ -83,7 +89,7 @@ impl World {
     /// The kubeconfig of an administrator.
     #[must_use]
     pub fn kubeconfig(&self) -> &Path {
-        self.home.server().kubeconfig()
+        self.home.kubeconfig()
     }
 
     /// A name that begins with `prefix` and that no other scenario uses.
@@ -167,12 +173,20 @@ pub struct Kubectl(Output);
 
 impl Kubectl {
     /// What it printed, if it succeeded.
+    #[expect(clippy::must_use_candidate, reason = "that it came out so is often all that matters")]
     pub fn success(&self) -> String {
         assert!(self.0.status.success(), "kubectl failed: {}", String::from_utf8_lossy(&self.0.stderr));
+        self.printed()
+    }
+
+    /// What it printed, however it ended.
+    #[must_use]
+    pub fn printed(&self) -> String {
         String::from_utf8_lossy(&self.0.stdout).into_owned()
     }
 
     /// What it complained of, if it failed.
+    #[expect(clippy::must_use_candidate, reason = "that it came out so is often all that matters")]
     pub fn failure(&self) -> String {
         assert!(!self.0.status.success(), "kubectl succeeded: {}", String::from_utf8_lossy(&self.0.stdout));
         String::from_utf8_lossy(&self.0.stderr).into_owned()

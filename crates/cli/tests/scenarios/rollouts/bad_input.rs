@@ -154,8 +154,12 @@ async fn a_type_that_there_is_not_and_then_may_not_be_read(world: World) {
     field.says_on("b1", &format!("True/Installing: installing... {forbidden}")).await;
     field.reports(&format!("default/broken: {forbidden}")).await;
 
-    // Kubernetes has a controller that collects the rules of labelled roles; there is none here, so this does it.
     let rules = json!([{ "apiGroups": ["example.com"], "resources": ["things"], "verbs": ["get", "list", "watch"] }]);
+    let labels = json!({ "drover.dev/hub-reads-configs": "true" });
+    let role = json!({ "metadata": { "name": "reads-things", "labels": labels }, "rules": rules });
+    let role: ClusterRole = serde_json::from_value(role).expect("a role");
+    create(&Api::all(field.world.client()), role).await;
+    // Kubernetes has a controller that collects the rules of labelled roles; there may be none here, so this does it.
     change(&Api::<ClusterRole>::all(field.world.client()), "drover-hub-configs", json!({ "rules": rules })).await;
     let kind = ApiResource::from_gvk(&GroupVersionKind::gvk("example.com", "v1", "Thing"));
     let as_hub = field.world.service_account(NAMESPACE, "drover-hub").await;
