@@ -10,7 +10,7 @@ use clap::Subcommand;
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Crds(crds::Crds),
-    Hub(hub::HubCommand),
+    Hub(Box<hub::HubCommand>),
 }
 
 impl Command {

@@ -26,7 +26,7 @@ pub(crate) struct Crds {
 }
 
 /// The policies that guard what RBAC can not, each with its binding.
-const POLICIES: [&str; 10] = [
+pub(super) const POLICIES: [&str; 10] = [
     include_str!("../../../../deploy/policies/accept-cluster.yaml"),
     include_str!("../../../../deploy/policies/bind-cluster-set.yaml"),
     include_str!("../../../../deploy/policies/bind-template-role.yaml"),

@@ -1,4 +1,6 @@
-//! `drover hub`: the hub's controllers, on a Kubernetes.
+//! `drover hub`: the hub's controllers, on a Kubernetes or on an API server of their own.
+
+mod embedded;
 
 use std::{
     env,
@@ -26,6 +28,8 @@ use tokio::signal::unix::{SignalKind, signal};
 use tracing::warn;
 use tracing_subscriber::EnvFilter;
 
+use self::embedded::Embedded;
+
 /// The namespace of the hub's own objects where it does not run in a pod.
 const NAMESPACE: &str = "open-cluster-management-hub";
 /// Where a pod is told its namespace.
@@ -34,15 +38,26 @@ const POD_NAMESPACE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/names
 /// The group of the bootstrap tokens that clusters join with.
 const BOOTSTRAP_GROUP: &str = "system:bootstrappers:managedcluster";
 
-/// Run the hub's controllers against a Kubernetes that has Drover's API.
+/// Run the hub's controllers against a Kubernetes that has Drover's API, or, with --embedded, on an API server of their own.
 ///
 /// Today these are the controllers of clusters, cluster sets, their bindings, placements, and add-ons. Of several hubs on
 /// one Kubernetes one leads, and another takes over when it ends.
 #[derive(Debug, Args)]
 pub(crate) struct HubCommand {
     /// The kubeconfig of the Kubernetes; that of the pod, or the usual one, where it is not set.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "embedded")]
     kubeconfig: Option<PathBuf>,
+    /// Run on an API server of the hub's own, in this process, with nothing under it. It has Drover's API, its roles and policies; kubectl and
+    /// agents reach it as they reach a Kubernetes.
+    #[arg(long, requires = "data_dir")]
+    embedded: bool,
+    /// The folder in which the hub's own API server keeps everything; it is made if it is not there. The kubeconfig of an administrator is
+    /// admin.kubeconfig in it.
+    #[arg(long, value_name = "DIR", requires = "embedded")]
+    data_dir: Option<PathBuf>,
+    /// Where the hub's own API server is reached; port 0 is any that is free.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:6443", requires = "embedded")]
+    listen: SocketAddr,
     /// The name of this hub in the election of a leader; it has to be another for each hub, because one that finds its own
     /// name takes the lead for its own. The host's name and the process's number where it is not set.
     #[arg(long, value_name = "NAME")]
@@ -102,7 +117,14 @@ impl HubCommand {
     async fn serve(self) -> anyhow::Result<()> {
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
-        let client = self.client().await?;
+        let embedded = match self.data_dir.as_deref().filter(|_| self.embedded) {
+            Some(data) => Some(Embedded::start(data, self.listen).await?),
+            None => None,
+        };
+        let client = match &embedded {
+            Some(embedded) => embedded.client(),
+            None => self.client().await?,
+        };
         check_api(&client).await?;
         if self.controllers.runs(Area::AddOn) {
             check_own_api(&client).await?;
@@ -124,6 +146,13 @@ impl HubCommand {
             check_namespace(&client, &options.namespace).await?;
         }
         let hub = Hub::start(client, &options, Clock::system()).await?;
+        if let Some(embedded) = &embedded {
+            let (address, kubeconfig) = (embedded.address(), embedded.kubeconfig().display());
+            writeln!(
+                std::io::stdout(),
+                "the API is at https://{address}; try kubectl --kubeconfig {kubeconfig} get drover"
+            )?;
+        }
         if let Some(health) = hub.health() {
             writeln!(std::io::stdout(), "drover hub is running; health and metrics are at http://{health}")?;
         }
@@ -135,6 +164,9 @@ impl HubCommand {
             _ = interrupt.recv() => {}
         }
         hub.stop().await;
+        if let Some(embedded) = embedded {
+            embedded.stop().await;
+        }
         Ok(())
     }
 

@@ -1,4 +1,4 @@
-//! Scenarios: what users, agents and add-on managers do, on a real Kubernetes.
+//! Scenarios: what users, agents and add-on managers do, on a real Kubernetes and on Drover's own API server.
 //!
 //! They are one program, so that those that can share a server do.
 
@@ -11,10 +11,14 @@ mod commands;
 mod configs;
 mod crds;
 mod debug;
+mod differential;
 mod documents;
+mod embedded;
 mod environment;
 mod examples;
 mod hub;
+mod kinds;
+mod kubectl;
 mod parts;
 mod placements;
 mod policies;
