@@ -501,9 +501,12 @@ async fn a_work_that_the_server_does_not_take_is_told_and_tried_again(world: Wor
     })
     .await;
 
-    // An administrator lets the hub act as that account. There is no controller here that collects the rules of labelled roles.
+    // An administrator lets the hub act as that account. There may be no controller here that collects the rules of labelled roles.
     let rules = json!([{ "apiGroups": ["work.open-cluster-management.io"], "resources": ["manifestworks"],
         "resourceNames": ["system:serviceaccount:agents:deployer"], "verbs": ["execute-as"] }]);
+    let labels = json!({ "drover.dev/hub-executes-as": "true" });
+    let role = json!({ "metadata": { "name": "acts-as-deployer", "labels": labels }, "rules": rules });
+    create(&Api::all(site.world.client()), parsed::<ClusterRole>(&role)).await;
     change(&Api::<ClusterRole>::all(site.world.client()), "drover-hub-executors", json!({ "rules": rules })).await;
     site.in_time("it is installed", |addon| {
         find(addon, PROGRESSING).is_some_and(|said| said.reason == "InstallSucceed")
