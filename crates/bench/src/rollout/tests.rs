@@ -6,7 +6,7 @@ use kube::{Api, Client, api::ListParams};
 
 use super::{naive_hub::NaiveHub, *};
 
-drover_testkit::scenarios! {
+drover_testkit::scenarios! { on kube
     Own { a_hub_is_driven_and_its_requests_are_counted }
 }
 
