@@ -1,22 +1,22 @@
 //! All kinds that are served: those that are always there, and those that CustomResourceDefinitions bring.
 
-mod discovery;
 mod events;
 mod kinds;
 mod openapi;
-mod order;
 mod table;
 #[cfg(test)]
 mod tests;
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
-pub use discovery::{Subresource, subresources, verbs};
 pub use events::{core_event, new_event};
-pub use kinds::{Group, Kinds};
+pub use kinds::Kinds;
 pub use openapi::definitions;
 
-use crate::kind::{Kind, Version};
+use crate::{
+    kind::{Kind, Version},
+    schema::Schema,
+};
 
 /// The only version that built-in kinds have.
 const VERSION: &str = "v1";
@@ -25,6 +25,20 @@ const VERSION: &str = "v1";
 pub fn built_in() -> Vec<Kind> {
     static BUILT_IN: OnceLock<Vec<Kind>> = OnceLock::new();
     BUILT_IN.get_or_init(read).clone()
+}
+
+/// What the options of a deletion are made of.
+#[must_use]
+pub fn delete_options() -> Arc<Schema> {
+    static OPTIONS: OnceLock<Arc<Schema>> = OnceLock::new();
+    let read = || openapi::Schemas::new(definitions()).read("io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions");
+    Arc::clone(OPTIONS.get_or_init(|| read().unwrap_or_default()))
+}
+
+/// Where a group of built-in kinds stands among all that a server lists; nothing for all others.
+#[must_use]
+pub fn place_of_group(group: &str) -> Option<usize> {
+    table::GROUPS.iter().position(|(name, _)| *name == group)
 }
 
 fn read() -> Vec<Kind> {

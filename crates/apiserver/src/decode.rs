@@ -16,8 +16,10 @@ pub use self::{
 };
 
 use serde_json::Value;
+use serde_saphyr::DuplicateKeyPolicy;
 
 use crate::{
+    catalog,
     failure::Failure,
     kind::{Kind, Origin, Version},
 };
@@ -41,7 +43,15 @@ pub fn read_json(body: &[u8]) -> Result<Read, String> {
     Ok((value, twice))
 }
 
-/// Reads a body in YAML. What it says twice can not be read at all.
+/// Whether the options of a deletion are of the types that they have to be.
+pub fn check_options(options: &Value) -> Result<(), Failure> {
+    if !options.is_object() {
+        return Err(Failure::bad_request(identity::no_object(options)));
+    }
+    typed::check(options, "DeleteOptions", &catalog::delete_options()).map_err(Failure::bad_request)
+}
+
+/// Reads a body in YAML. Of what it says twice, the last counts.
 pub fn yaml(body: &[u8], kind: &Kind) -> Result<Read, Failure> {
     read_yaml(body).map_err(|problem| unrecognized_yaml(kind, &problem, body))
 }
@@ -49,8 +59,33 @@ pub fn yaml(body: &[u8], kind: &Kind) -> Result<Read, Failure> {
 /// Reads a text in YAML; what is wrong with it is told without saying what it was meant to be.
 pub fn read_yaml(body: &[u8]) -> Result<Read, String> {
     let text = String::from_utf8_lossy(body);
-    let value = serde_saphyr::from_str(&text).map_err(|error| error.to_string())?;
-    Ok((value, Vec::new()))
+    let text = first_document(&text);
+    let error = match serde_saphyr::from_str(text) {
+        Ok(value) => return Ok((value, Vec::new())),
+        Err(error) => error,
+    };
+    let lenient = serde_saphyr::options! { duplicate_keys: DuplicateKeyPolicy::LastWins };
+    let value = serde_saphyr::from_str_with_options(text, lenient).map_err(|error| error.to_string())?;
+    Ok((value, twice_in_yaml(&error.to_string()).into_iter().collect()))
+}
+
+/// A text up to where another document begins, which nobody reads.
+fn first_document(text: &str) -> &str {
+    let start = if text.starts_with("---") { 3 } else { 0 };
+    let next = text[start..].match_indices("\n---").find(|(at, _)| {
+        let rest = &text[start + at + 4..];
+        rest.is_empty() || rest.starts_with(char::is_whitespace)
+    });
+    next.map_or(text, |(at, _)| &text[..=start + at])
+}
+
+/// What is said of the first key that is there twice, where that is what is wrong.
+fn twice_in_yaml(problem: &str) -> Option<String> {
+    let (_, place) = problem.split_once("line ")?;
+    let (line, rest) = place.split_once(' ')?;
+    let (_, key) = rest.split_once("duplicate mapping key: ")?;
+    let (key, _) = key.split_once(',')?;
+    Some(format!("line {line}: key {key:?} already set in map"))
 }
 
 fn unrecognized(kind: &Kind, problem: &str, body: &[u8]) -> Failure {
@@ -147,6 +182,18 @@ impl Strictness {
 #[must_use]
 pub fn strict_errors(object: &Value, kind: &Kind, version: &str, found: &[String]) -> Failure {
     mishandled(object, kind, version, &format!("strict decoding error: {}", found.join(", ")))
+}
+
+/// The name of a value's type in messages about JSON.
+pub(crate) fn json_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
 }
 
 #[cfg(test)]

@@ -8,10 +8,15 @@ mod versions;
 
 use std::sync::Arc;
 
+use base64::{Engine as _, prelude::BASE64_STANDARD};
 use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
 
 use self::verbs::{Part, parts};
-use crate::kind::{Kind, Origin, Scope, Version};
+use crate::{
+    catalog,
+    kind::{Kind, Origin, Scope, Version},
+};
 
 /// The content type of an answer about everything.
 pub const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
@@ -35,10 +40,16 @@ pub fn api_versions(server_address: &str) -> Value {
     })
 }
 
-/// The answer to `/apis`: the groups, in the order of their first kinds.
+/// The answer to `/apis`: the built-in groups, and then all others.
 #[must_use]
 pub fn group_list(kinds: &[Arc<Kind>]) -> Value {
-    let groups: Vec<_> = groups(kinds, Root::Groups).into_iter().map(|group| group_body(kinds, group)).collect();
+    let mut groups = groups(kinds, Root::Groups);
+    // There is a service for each version of a group, and groups are listed by the first name of those.
+    let first_service = |group: &str| versions::of(kinds, group).into_iter().min().map(str::to_owned);
+    groups.sort_by_cached_key(|group| {
+        catalog::place_of_group(group).map_or_else(|| (usize::MAX, first_service(group)), |place| (place, None))
+    });
+    let groups: Vec<_> = groups.into_iter().map(|group| group_body(kinds, group)).collect();
     json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
 }
 
@@ -103,6 +114,7 @@ fn groups(kinds: &[Arc<Kind>], root: Root) -> Vec<&str> {
             groups.push(&kind.group);
         }
     }
+    groups.sort_by_key(|group| (catalog::place_of_group(group).unwrap_or(usize::MAX), *group));
     groups
 }
 
@@ -137,7 +149,24 @@ fn resource(kind: &Kind) -> Value {
         "verbs": verbs::of(kind),
     });
     add_names(&mut resource, kind);
+    if kind.origin != Origin::Review {
+        resource["storageVersionHash"] = json!(storage_version_hash(kind));
+    }
     resource
+}
+
+/// What changes with the version in which objects are kept.
+fn storage_version_hash(kind: &Kind) -> String {
+    let stored = kind.stored().map(|version| version.name.as_str()).unwrap_or_default();
+    let (group, version) = match kind.group.as_str() {
+        // Events of both groups are kept as those of the core group.
+        "events.k8s.io" => ("", stored),
+        // The real server never went on from there.
+        "apiextensions.k8s.io" => ("apiextensions.k8s.io", "v1beta1"),
+        group => (group, stored),
+    };
+    let hash = Sha256::digest(format!("{group}/{version}/{}", kind.kind));
+    BASE64_STANDARD.encode(&hash[..8])
 }
 
 fn part_resource(kind: &Kind, part: &Part) -> Value {

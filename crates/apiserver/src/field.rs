@@ -83,6 +83,8 @@ pub enum ErrorKind {
     TooMany,
     /// What it refers to is not there.
     NotFound,
+    /// It can not be looked at.
+    Internal,
 }
 
 impl ErrorKind {
@@ -99,6 +101,7 @@ impl ErrorKind {
             Self::TooLong => "FieldValueTooLong",
             Self::TooMany => "FieldValueTooMany",
             Self::NotFound => "FieldValueNotFound",
+            Self::Internal => "InternalError",
         }
     }
 
@@ -112,6 +115,7 @@ impl ErrorKind {
             Self::TooLong => "Too long",
             Self::TooMany => "Too many",
             Self::NotFound => "Not found",
+            Self::Internal => "Internal error",
         }
     }
 }

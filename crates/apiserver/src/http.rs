@@ -4,15 +4,15 @@ use std::{convert::Infallible, sync::Arc};
 
 use axum::{
     Router,
-    body::{Body as HttpBody, to_bytes},
+    body::Body as HttpBody,
     extract::{Request, State},
     response::Response,
 };
 use bytes::Bytes;
-use futures_util::stream;
+use futures_util::{StreamExt as _, stream};
 use http::{
     Extensions, HeaderMap, HeaderValue, StatusCode, Version,
-    header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER, USER_AGENT, WARNING},
+    header::{ACCEPT, AUTHORIZATION, CONNECTION, CONTENT_TYPE, RETRY_AFTER, USER_AGENT, WARNING},
 };
 use tower_http::compression::CompressionLayer;
 
@@ -26,6 +26,9 @@ use crate::{
 
 /// How long an answer is at least that is worth compressing.
 const WORTH_COMPRESSING: usize = 128 << 10;
+
+/// How much is read at most of what is too much.
+const MAX_WASTE: usize = 10 * MAX_BODY;
 
 /// The certificate that the other side of a connection has shown, and that was found to be one of ours.
 #[derive(Clone, Debug)]
@@ -47,16 +50,59 @@ pub(crate) fn router(server: Arc<Server>) -> Router {
 
 async fn answer(State(server): State<Arc<Server>>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
+    let version = parts.version;
     let user = match identify(&server, &parts.headers, &parts.extensions) {
         Ok(user) => user,
-        Err(failure) => return text(Body::from(&failure)),
+        Err(failure) => return last(text(Body::failed(&failure, &head(parts))), version),
     };
-    let Ok(body) = to_bytes(body, MAX_BODY).await else { return text(Body::from(&Failure::too_large(MAX_BODY))) };
-    let head = head(parts);
-    match server.answer(user, &head, body).await {
+    // Who may not send anything hears that, however much it was.
+    match read(body).await {
+        Received::All(body) => respond(server.answer(user, &head(parts), Some(body)).await),
+        Received::TooMuch => respond(server.answer(user, &head(parts), None).await),
+        Received::Endless => last(respond(server.answer(user, &head(parts), None).await), version),
+    }
+}
+
+/// What came with a request.
+enum Received {
+    All(Bytes),
+    /// More than is accepted, read to its end.
+    TooMuch,
+    /// More than that.
+    Endless,
+}
+
+/// Reads what came with a request. What is too much is read to its end all the same, and thrown away: who is cut off while he sends hears no answer.
+async fn read(body: HttpBody) -> Received {
+    let (mut chunks, mut bytes, mut length) = (body.into_data_stream(), Vec::new(), 0);
+    while let Some(chunk) = chunks.next().await {
+        let Ok(chunk) = chunk else { return Received::Endless };
+        length += chunk.len();
+        if length <= MAX_BODY {
+            bytes.extend_from_slice(&chunk);
+        } else if length <= MAX_WASTE {
+            bytes = Vec::new();
+        } else {
+            return Received::Endless;
+        }
+    }
+    if length <= MAX_BODY { Received::All(bytes.into()) } else { Received::TooMuch }
+}
+
+fn respond(answer: Answer) -> Response {
+    match answer {
         Answer::Text(body) => text(body),
         Answer::Watch(watching) => watch(watching),
     }
+}
+
+/// Says that the connection is closed after this answer, because not all was read that came with the request: who sends the next one on it would get no
+/// answer. Of HTTP/2, connections outlive that.
+fn last(mut response: Response, version: Version) -> Response {
+    if version < Version::HTTP_2 {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
 }
 
 fn head(parts: http::request::Parts) -> Head {
@@ -99,7 +145,10 @@ fn text(body: Body) -> Response {
     let mut response = Response::new(HttpBody::from(bytes));
     *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_str(&media_type).unwrap_or(HeaderValue::from_static("text/plain")));
+    if !media_type.is_empty() {
+        let media_type = HeaderValue::from_str(&media_type).unwrap_or(HeaderValue::from_static("text/plain"));
+        headers.insert(CONTENT_TYPE, media_type);
+    }
     headers.insert("cache-control", HeaderValue::from_static("no-cache, private"));
     for warning in warnings {
         let quoted = warning.replace('\\', "\\\\").replace('"', "\\\"");

@@ -18,7 +18,7 @@ use tracing::warn;
 
 pub(crate) use self::{
     definitions::FINALIZER as DEFINITION_FINALIZER,
-    owners::{Address, Owners},
+    owners::{Address, Owners, Ties},
 };
 use crate::{
     failure::Failure,

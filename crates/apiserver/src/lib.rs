@@ -7,6 +7,7 @@
 pub mod access;
 mod bootstrap;
 pub mod catalog;
+mod cel;
 pub mod decode;
 pub mod definition;
 pub mod discovery;
@@ -15,7 +16,6 @@ pub mod field;
 mod http;
 pub mod identity;
 mod ids;
-pub mod jsonpath;
 mod keeping;
 pub mod kind;
 mod listen;

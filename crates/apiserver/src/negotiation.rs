@@ -125,6 +125,13 @@ pub fn negotiate(accept: Option<&str>, of_many: bool) -> Result<Wanted, Failure>
     clauses(accept).into_iter().find_map(wanted).ok_or_else(|| Failure::not_acceptable(&MEDIA_TYPES))
 }
 
+/// How something is written that has one form only, such as a failure.
+#[must_use]
+pub fn writing(accept: Option<&str>) -> Writing {
+    let mut plain = clauses(accept.unwrap_or_default()).into_iter().filter(|clause| clause.parameter("as").is_none());
+    plain.find_map(|clause| clause.writing()).unwrap_or(Writing::Json)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -30,6 +30,15 @@ pub struct Document {
     pub text: String,
 }
 
+impl Document {
+    /// Whether it is about a version of that group, which is not the core group.
+    #[must_use]
+    pub fn is_of_group(&self, group: &str) -> bool {
+        let named = self.path.strip_prefix("apis/").and_then(|rest| rest.rsplit_once('/'));
+        named.is_some_and(|(named, _)| named == group)
+    }
+}
+
 /// A kind in one version.
 #[derive(Clone, Copy)]
 struct Served<'a> {
@@ -37,13 +46,22 @@ struct Served<'a> {
     version: &'a Version,
 }
 
-/// The documents of all versions of all groups.
+/// The documents of all versions of all groups. Those that are known stay as they are.
 #[must_use]
-pub fn documents(kinds: &[Arc<Kind>], definitions: &Definitions) -> Vec<Document> {
+pub fn documents(kinds: &[Arc<Kind>], definitions: &Definitions, known: &[Arc<Document>]) -> Vec<Arc<Document>> {
     let versions = kinds.iter().flat_map(|kind| kind.versions.iter().map(move |version| (kind, version)));
     let served = versions.filter(|(_, version)| version.is_served);
     let names: BTreeSet<_> = served.map(|(kind, version)| (kind.group.as_str(), version.name.as_str())).collect();
-    names.into_iter().filter_map(|(group, version)| document(kinds, group, version, definitions)).collect()
+    let of_version = |(group, version)| {
+        let known = known.iter().find(|document| document.path == path(group, version)).cloned();
+        known.or_else(|| document(kinds, group, version, definitions).map(Arc::new))
+    };
+    names.into_iter().filter_map(of_version).collect()
+}
+
+/// Where the document of a version of a group is.
+fn path(group: &str, version: &str) -> String {
+    if group.is_empty() { format!("api/{version}") } else { format!("apis/{group}/{version}") }
 }
 
 /// The document of a version of a group, if anything is served in it.
@@ -52,7 +70,7 @@ pub fn document(kinds: &[Arc<Kind>], group: &str, version: &str, definitions: &D
     let of_group = kinds.iter().filter(|kind| kind.group == group);
     let served: Vec<_> = of_group.filter_map(|kind| Some(Served { kind, version: kind.version(version)? })).collect();
     let first = served.first()?;
-    let path = if group.is_empty() { format!("api/{version}") } else { format!("apis/{group}/{version}") };
+    let path = path(group, version);
     let paths: Map<_, _> =
         served.iter().flat_map(|served| operations::paths(&format!("/{path}"), *served, definitions)).collect();
     let info = match first.kind.origin {
@@ -67,8 +85,8 @@ pub fn document(kinds: &[Arc<Kind>], group: &str, version: &str, definitions: &D
 
 /// The answer to `/openapi/v3`: where each document is. The address changes with the document, so that clients may keep it forever.
 #[must_use]
-pub fn index(documents: &[Document]) -> Value {
-    let entry = |document: &Document| {
+pub fn index(documents: &[Arc<Document>]) -> Value {
+    let entry = |document: &Arc<Document>| {
         let url = format!("/openapi/v3/{}?hash={}", document.path, document.hash);
         (document.path.clone(), json!({"serverRelativeURL": url}))
     };

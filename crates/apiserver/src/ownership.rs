@@ -173,7 +173,9 @@ pub fn apply(
     write: &Write<'_>,
     force: bool,
 ) -> Result<Value, Failure> {
-    if patch.get("apiVersion").and_then(Value::as_str) != Some(write.api_version) {
+    let says = |field: &str| patch.get(field).and_then(Value::as_str).unwrap_or_default();
+    let is_other = live.is_some_and(|live| live.get("kind").and_then(Value::as_str) != Some(says("kind")));
+    if says("apiVersion") != write.api_version || is_other {
         return Err(Failure::bad_request(format!("invalid object type: {}", kind_title(patch))));
     }
     let blank = blank(schema, write);

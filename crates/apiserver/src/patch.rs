@@ -9,6 +9,7 @@ mod tests;
 use serde_json::{Map, Value};
 
 use crate::{
+    decode::json_type,
     failure::{Details, Failure},
     schema::Schema,
 };
@@ -87,6 +88,9 @@ fn without_nulls(value: &Value) -> Value {
 ///
 /// If the patch makes no sense.
 pub fn strategic(object: &Value, patch: &Value, schema: &Schema) -> Result<Value, Failure> {
+    if patch.is_null() {
+        return Ok(object.clone());
+    }
     let (Value::Object(fields), Value::Object(patch)) = (object, patch) else {
         return Err(Failure::bad_request(format!(
             "json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
@@ -104,16 +108,4 @@ fn undecodable(error: &str) -> Failure {
 fn refused() -> Failure {
     let failure = Failure::unprocessable("the server rejected our request due to an error in our request");
     Failure { details: Some(Box::new(Details::default())), ..failure }
-}
-
-/// The name of a value's type in messages about JSON.
-fn json_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }

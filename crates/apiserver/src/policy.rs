@@ -3,12 +3,11 @@
 //! Parameters of policies (`paramKind`) are not served: such a policy fails as its failure policy says. Audit annotations are not made, as
 //! nothing is audited.
 
-mod cel;
+mod authorizer;
 mod definition;
 mod evaluation;
 mod matching;
 mod request;
-mod selector;
 
 use std::collections::BTreeMap;
 
@@ -17,7 +16,6 @@ use serde_json::Value;
 pub use self::{
     definition::flaws,
     request::{Operation, Request},
-    selector::Selector,
 };
 use self::{
     definition::{Binding, Definition, FailurePolicy, ValidationAction},

@@ -28,17 +28,22 @@ pub struct Place {
     pub name: Option<String>,
     /// The part of the object, if the address names one, such as `status`.
     pub subresource: Option<String>,
+    /// Whether the address itself says that objects are watched, as was usual before the parameter `watch`.
+    pub is_watch: bool,
 }
 
 impl Target {
     /// Reads the path of an address.
     #[must_use]
     pub fn read(path: &str) -> Self {
-        let parts: Vec<_> = path.split('/').filter(|part| !part.is_empty()).map(decoded).collect();
+        let path = decoded(path);
+        let path = path.trim_start_matches('/');
+        let path = path.strip_suffix('/').unwrap_or(path);
+        let parts: Vec<_> = if path.is_empty() { Vec::new() } else { path.split('/').map(str::to_owned).collect() };
         let texts: Vec<_> = parts.iter().map(String::as_str).collect();
         let place = match *texts.as_slice() {
-            ["api", version, ref rest @ ..] if !rest.is_empty() => Place::read("", version, rest),
-            ["apis", group, version, ref rest @ ..] if !rest.is_empty() => Place::read(group, version, rest),
+            ["api", version, ref rest @ ..] => Place::read("", version, rest),
+            ["apis", group, version, ref rest @ ..] => Place::read(group, version, rest),
             _ => None,
         };
         place.map_or(Self::Path(parts), Self::Objects)
@@ -47,6 +52,10 @@ impl Target {
 
 impl Place {
     fn read(group: &str, version: &str, rest: &[&str]) -> Option<Self> {
+        let (is_watch, rest) = match *rest {
+            ["watch", ref rest @ ..] => (true, rest),
+            _ => (false, rest),
+        };
         let (namespace, rest) = match *rest {
             // A namespace itself, or a part of it.
             ["namespaces"] | ["namespaces", _] | ["namespaces", _, "status" | "finalize"] => (None, rest),
@@ -66,6 +75,7 @@ impl Place {
             plural: plural.to_owned(),
             name: name.map(str::to_owned),
             subresource: subresource.map(str::to_owned),
+            is_watch,
         })
     }
 }
@@ -83,19 +93,19 @@ fn decoded(text: &str) -> String {
     String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
-/// What the question mark of an address brings. Of several of one name the first counts.
+/// What the question mark of an address brings. Of several of one name the first counts, where only one is wanted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Query(BTreeMap<String, String>);
+pub struct Query(BTreeMap<String, Vec<String>>);
 
 impl Query {
     /// Reads what follows the question mark.
     #[must_use]
     pub fn read(text: &str) -> Self {
-        let mut fields = BTreeMap::new();
+        let mut fields = BTreeMap::<_, Vec<_>>::new();
         for pair in text.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let plain = |text: &str| decoded(&text.replace('+', " "));
-            fields.entry(plain(name)).or_insert_with(|| plain(value));
+            fields.entry(plain(name)).or_default().push(plain(value));
         }
         Self(fields)
     }
@@ -103,13 +113,21 @@ impl Query {
     /// What is said under a name; nothing where that is empty.
     #[must_use]
     pub fn text(&self, name: &str) -> Option<&str> {
-        self.0.get(name).map(String::as_str).filter(|text| !text.is_empty())
+        self.texts(name).first().map(String::as_str).filter(|text| !text.is_empty())
+    }
+
+    /// All that is said under a name, even if it is empty.
+    #[must_use]
+    pub fn texts(&self, name: &str) -> &[String] {
+        self.0.get(name).map(Vec::as_slice).unwrap_or_default()
     }
 
     /// Whether something is asked for. As in Go, nearly everything that is said means that it is.
     #[must_use]
     pub fn flag(&self, name: &str) -> bool {
-        self.0.get(name).is_some_and(|text| !matches!(text.as_str(), "false" | "0" | "F" | "f" | "False" | "FALSE"))
+        self.texts(name)
+            .first()
+            .is_some_and(|text| !matches!(text.as_str(), "false" | "0" | "F" | "f" | "False" | "FALSE"))
     }
 
     /// A number.
@@ -118,7 +136,10 @@ impl Query {
         T::Err: fmt::Display,
     {
         let Some(text) = self.text(name) else { return Ok(None) };
-        let malformed = |_| Failure::bad_request(format!("strconv.ParseInt: parsing {text:?}: invalid syntax"));
+        let digits = text.strip_prefix('-').unwrap_or(text);
+        let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+        let problem = if is_number { "value out of range" } else { "invalid syntax" };
+        let malformed = |_| Failure::bad_request(format!("strconv.ParseInt: parsing {text:?}: {problem}"));
         text.parse().map(Some).map_err(malformed)
     }
 }
@@ -130,7 +151,8 @@ mod tests {
     fn place(path: &str) -> String {
         match Target::read(path) {
             Target::Path(parts) => format!("path {}", parts.join("|")),
-            Target::Objects(Place { group, version, namespace, plural, name, subresource }) => {
+            Target::Objects(Place { group, version, namespace, plural, name, subresource, is_watch }) => {
+                let version = if is_watch { format!("{version} watch") } else { version };
                 let parts = [Some(group), Some(version), namespace, Some(plural), name, subresource];
                 parts.map(|part| part.unwrap_or_else(|| "-".to_owned())).join("|")
             }
@@ -151,6 +173,9 @@ mod tests {
             ("/apis/apps/v1/namespaces/a/deployments/b/status", "apps|v1|a|deployments|b|status"),
             ("/apis/x.io/v1/things/b", "x.io|v1|-|things|b|-"),
             ("/apis/rbac.io/v1/clusterroles/system%3Aadmin", "rbac.io|v1|-|clusterroles|system:admin|-"),
+            ("/api/v1/watch/namespaces/a/configmaps/b", "|v1 watch|a|configmaps|b|-"),
+            ("/apis/x.io/v1/watch/things", "x.io|v1 watch|-|things|-|-"),
+            ("/api/v1/watch", "path api|v1|watch"),
             ("/api", "path api"),
             ("/api/v1", "path api|v1"),
             ("/apis/apps/v1", "path apis|apps|v1"),
@@ -168,6 +193,8 @@ mod tests {
         assert_eq!(decoded("a%2Fb%252F"), "a/b%2F");
         assert_eq!(decoded("100%"), "100%");
         assert_eq!(decoded("%zz%4"), "%zz%4");
+        assert_eq!(place("/api/v1/namespaces/a/configmaps/b%2Fstatus"), "|v1|a|configmaps|b|status");
+        assert_eq!(place("/api/v1//configmaps"), "|v1|-||configmaps|-");
         assert_eq!(decoded("%ff"), "\u{fffd}");
     }
 

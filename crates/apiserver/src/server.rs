@@ -4,12 +4,14 @@
 //! rights that a role gives, is in force before whoever wrote it has the answer.
 
 mod admission;
+mod answer;
 mod call;
 mod create;
 mod delete;
 mod documents;
 mod list;
 mod object;
+mod options;
 mod patch;
 mod review;
 mod scale;
@@ -26,7 +28,8 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 
 pub(crate) use self::{
-    call::{Answer, Body, Head, MAX_BODY},
+    answer::{Answer, Body, Head},
+    call::MAX_BODY,
     delete::{FOREGROUND, Gone, ORPHAN, Propagation, Terms},
     object::{Subject, shown_value},
     served::Served,
@@ -36,7 +39,7 @@ use crate::{
     access::Rules,
     failure::Failure,
     identity::{Issuer, Why},
-    keeping::{Owners, Task},
+    keeping::{Owners, Task, Ties},
     kind::Kind,
     policy::Policies,
     store::{Key, Resource, Store, Stored, WriteError},
@@ -152,25 +155,30 @@ impl Server {
 
     /// Keeps a new object.
     async fn keep(&self, subject: &Subject, object: Value) -> Result<Stored, WriteError> {
-        let stored = self.store.create(subject.key.clone(), subject.kept_form(object)).await?;
-        self.settle(subject, None, Some(&stored));
+        let form = subject.kept_form(object);
+        let ties = Ties::of(&form);
+        let stored = self.store.create(subject.key.clone(), form).await?;
+        self.settle(subject, &stored, &ties);
         Ok(stored)
     }
 
     /// Keeps a changed object in the place of what it was made of.
     async fn replace(&self, subject: &Subject, old: &Stored, object: Value) -> Result<Stored, WriteError> {
         let form = subject.kept_form(object);
+        let ties = Ties::of(&form);
         let stored = self.store.update(subject.key.clone(), old.revision(), form).await?;
         if stored.revision() != old.revision() {
-            self.settle(subject, Some(old), Some(&stored));
+            self.settle(subject, &stored, &ties);
         }
         Ok(stored)
     }
 
-    /// Lets an object go.
-    async fn drop_object(&self, subject: &Subject, old: &Stored) -> Result<Stored, WriteError> {
-        let stored = self.store.delete(subject.key.clone(), old.revision(), old.value()).await?;
-        self.settle(subject, Some(old), None);
+    /// Lets an object go. Who follows sees it as it was last.
+    async fn drop_object(&self, subject: &Subject, old: &Stored, last: Value) -> Result<Stored, WriteError> {
+        let form = subject.kept_form(last);
+        let ties = Ties::of(&form);
+        let stored = self.store.delete(subject.key.clone(), old.revision(), form).await?;
+        self.settle_end(subject, &ties);
         Ok(stored)
     }
 }

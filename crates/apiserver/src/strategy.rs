@@ -71,7 +71,6 @@ pub fn prepare_create(kind: &Kind, object: &mut Value, user: &User) {
         ("", "namespaces") => namespace::prepare_create(object),
         ("", "serviceaccounts") => config::clean_secrets(object),
         ("", "pods") => pod::prepare_create(object),
-        ("apps", "daemonsets") => workload::first_template(object),
         ("batch", "jobs") => workload::select_own_pods(object),
         ("certificates.k8s.io", "certificatesigningrequests") => certificate::prepare_create(object, user),
         ("apiextensions.k8s.io", "customresourcedefinitions") => definition::note_stored(object),

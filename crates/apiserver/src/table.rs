@@ -9,6 +9,7 @@ mod pod;
 mod tests;
 mod workload;
 
+use drover_engine::jsonpath::{self, JsonPath};
 use k8s_openapi::jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
@@ -16,7 +17,6 @@ use self::columns::Heading;
 use crate::{
     failure::Failure,
     field::{ErrorKind, FieldError, Path},
-    jsonpath::{self, JsonPath},
     kind::{Column, Kind, Origin, Version},
 };
 

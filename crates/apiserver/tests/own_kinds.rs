@@ -4,12 +4,12 @@ use std::{fs, path::Path, sync::Arc};
 
 use drover_apiserver::{
     discovery,
-    jsonpath::JsonPath,
     kind::{Column, Kind, Origin, Scope, Subresources, Version},
     openapi,
     schema::Schema,
     table::{self, Options},
 };
+use drover_engine::jsonpath::JsonPath;
 use k8s_openapi::jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
@@ -111,7 +111,7 @@ fn a_cluster_is_shown_as_kubectl_shows_it() {
 #[test]
 fn every_version_that_is_discovered_is_described() {
     let kinds = kinds();
-    let documents = openapi::documents(&kinds, &Map::new());
+    let documents = openapi::documents(&kinds, &Map::new(), &[]);
     let groups = discovery::group_list(&kinds);
     let versions = groups["groups"].as_array().unwrap().iter().flat_map(|group| group["versions"].as_array().unwrap());
     let mut discovered: Vec<_> = versions.map(|version| format!("apis/{}", text(&version["groupVersion"]))).collect();

@@ -1,13 +1,14 @@
-//! Expressions that users write about a cluster, in CEL.
+//! Expressions that users write, about a cluster or about an object on one, in CEL.
 //!
 //! The interpreter is kube-cel's and stays behind this module. What it leaves open is settled here: whole numbers are
-//! signed, a name that nothing declares is refused when the expression is compiled and not when a cluster is judged,
+//! signed, a name that nothing declares is refused when the expression is compiled and not when something is judged,
 //! what the interpreter would panic over is refused or caught, and the size of an expression and the cost of an
 //! evaluation are bounded.
 
 mod check;
 mod functions;
 mod meter;
+pub mod syntax;
 mod value;
 
 use std::{
@@ -17,20 +18,58 @@ use std::{
 };
 
 use drover_api::cluster::{ManagedCluster, Score};
-use kube_cel::cel::{Context, IdedExpr, Value, parser::Parser};
+use kube_cel::cel::{Context, ExecutionError, IdedExpr, Value};
+
+use crate::words::excerpt;
 
 /// The variable that holds the cluster.
 const CLUSTER: &str = "managedCluster";
+/// The variable that holds the object.
+const OBJECT: &str = "object";
+/// The variable that says what the rule has come to.
+const RESULT: &str = "result";
 /// The longest expression.
 pub const MAX_LENGTH: usize = 2048;
 /// How deep an expression may be, in operators, calls and brackets around each other: the interpreter takes a piece of
 /// the stack for each.
 pub const MAX_DEPTH: usize = 24;
-/// The stack that an expression of the greatest length needs while it is parsed, however it is nested: the generated parser
-/// takes up to a hundred kilobytes for one operator.
-const PARSER_STACK: usize = 128 << 20;
 /// How many list macros may stand inside each other: each multiplies the cost by the length of a list.
 pub const MAX_NESTING: usize = 2;
+
+/// What an expression is about: which variables it may use, and what it has to come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Whether a cluster is selected.
+    Cluster,
+    /// Whether a rule holds of an object.
+    Object,
+    /// What is said of an object once the rule has been asked.
+    Message,
+}
+
+impl Scope {
+    fn variables(self) -> &'static [&'static str] {
+        match self {
+            Self::Cluster => &[CLUSTER],
+            Self::Object => &[OBJECT],
+            Self::Message => &[OBJECT, RESULT],
+        }
+    }
+
+    fn is_condition(self) -> bool {
+        self != Self::Message
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Cluster => "the cluster is `managedCluster`",
+            Self::Object => "the object is `object`",
+            Self::Message => "the object is `object`, and what the rule has come to is `result`",
+        })
+    }
+}
 
 /// An expression that was found to be sound.
 pub struct Expression {
@@ -57,8 +96,8 @@ pub enum Invalid {
     #[error("is not a CEL expression: {0}")]
     Syntax(String),
     /// It uses a name that there is not.
-    #[error("uses {0:?}, which there is not: the cluster is `managedCluster`")]
-    Undeclared(String),
+    #[error("uses {0:?}, which there is not: {1}")]
+    Undeclared(String, Scope),
     /// It calls a function that there is not.
     #[error("calls the function {0:?}, which there is not")]
     UnknownFunction(String),
@@ -81,19 +120,18 @@ pub enum Invalid {
 
 impl Expression {
     /// Reads an expression, and refuses what could only fail later.
-    pub fn compile(source: &str) -> Result<Self, Invalid> {
+    pub fn compile(source: &str, scope: Scope) -> Result<Self, Invalid> {
         if source.len() > MAX_LENGTH {
             return Err(Invalid::TooLong);
         }
-        if bracket_depth(source) > MAX_DEPTH {
+        if syntax::bracket_depth(source) > MAX_DEPTH {
             return Err(Invalid::TooDeep);
         }
-        on_a_large_stack(|| {
-            let parser = Parser::new().max_recursion_depth(u16::MAX).enable_optional_syntax(true);
-            let mut tree = parser.parse(source).map_err(|errors| Invalid::Syntax(one_line(&errors.to_string())))?;
-            let scores = check::check(&mut tree)?;
+        let read = |mut tree| {
+            let scores = check::check(&mut tree, scope)?;
             Ok(Self { tree, scores })
-        })
+        };
+        syntax::parse(source, read).map_err(Invalid::Syntax)?
     }
 
     /// Which scores it reads: when one of them changes, so may the expression's value.
@@ -102,14 +140,60 @@ impl Expression {
         &self.scores
     }
 
-    /// Whether it holds of a cluster. What can not be evaluated, such as a field that the cluster does not have, does
+    /// Whether it holds of what is seen. What can not be evaluated, such as a field that a cluster does not have, does
     /// not hold; nor does what costs more than an evaluation may.
     #[must_use]
-    pub fn holds(&self, cluster: &Cluster) -> bool {
-        // The interpreter panics on a few values that only show when it runs.
-        let evaluate = || catch_unwind(AssertUnwindSafe(|| Value::resolve(&self.tree, &cluster.0)));
-        matches!(meter::within_allowance(evaluate), Some(Ok(Ok(Value::Bool(true)))))
+    pub fn holds(&self, seen: &Seen) -> bool {
+        self.truth(seen) == Ok(true)
     }
+
+    /// Whether it holds of what is seen, or why nobody can tell.
+    pub fn truth(&self, seen: &Seen) -> Result<bool, Failure> {
+        match self.evaluate(seen)? {
+            Value::Bool(truth) => Ok(truth),
+            other => Err(Failure::NotBoolean(other.type_of().to_string())),
+        }
+    }
+
+    /// The text that it comes to.
+    pub fn text(&self, seen: &Seen) -> Result<String, Failure> {
+        match self.evaluate(seen)? {
+            Value::String(text) => Ok(text.as_ref().clone()),
+            other => Err(Failure::NotText(other.type_of().to_string())),
+        }
+    }
+
+    fn evaluate(&self, seen: &Seen) -> Result<Value, Failure> {
+        // The interpreter panics on a few values that only show when it runs.
+        let evaluate = || catch_unwind(AssertUnwindSafe(|| Value::resolve(&self.tree, &seen.0)));
+        let evaluated = meter::within_allowance(evaluate).ok_or(Failure::TooCostly)?;
+        evaluated.map_err(|_| Failure::GaveUp)?.map_err(|error| {
+            Failure::Error(match error {
+                ExecutionError::NoSuchKey(key) => format!("no such key: {key}"),
+                other => excerpt(&other.to_string()),
+            })
+        })
+    }
+}
+
+/// Why an evaluation has come to nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    /// Something in it is not there, or can not be done.
+    #[error("{0}")]
+    Error(String),
+    /// It is neither true nor false.
+    #[error("expected bool result, got {0}: compare it with something")]
+    NotBoolean(String),
+    /// It is no text.
+    #[error("expected string result, got {0}: wrap it in string(...)")]
+    NotText(String),
+    /// It costs more than an evaluation may.
+    #[error("costs more than is allowed: divide it into several expressions, or look at less of the object")]
+    TooCostly,
+    /// The interpreter could not cope with it.
+    #[error("the interpreter could not evaluate it: write it in another way")]
+    GaveUp,
 }
 
 impl fmt::Debug for Expression {
@@ -129,46 +213,34 @@ impl ScoresRead {
     }
 }
 
-/// A cluster as expressions see it. Making one costs more than evaluating most expressions, so it is made once for all.
-pub struct Cluster(Context<'static>);
+/// What expressions see. Making this costs more than evaluating most expressions, so it is made once for all.
+pub struct Seen(Context<'static>);
 
-impl Cluster {
-    /// The cluster with its scores, by the name of their AddOnPlacementScore.
+impl Seen {
+    /// An object of any kind.
     #[must_use]
-    pub fn new<'a>(cluster: &ManagedCluster, scores: impl IntoIterator<Item = (&'a str, &'a [Score])>) -> Self {
+    pub fn object(object: &serde_json::Value) -> Self {
+        let mut context = functions::ALL.new_inner_scope();
+        context.add_variable_from_value(OBJECT, value::from_json(object.clone()));
+        Self(context)
+    }
+
+    /// Besides that, what the rule has come to, for the message about it.
+    #[must_use]
+    pub fn with_result(mut self, result: bool) -> Self {
+        self.0.add_variable_from_value(RESULT, result);
+        self
+    }
+
+    /// A cluster with its scores, by the name of their AddOnPlacementScore.
+    #[must_use]
+    pub fn cluster<'a>(cluster: &ManagedCluster, scores: impl IntoIterator<Item = (&'a str, &'a [Score])>) -> Self {
         let mut context = functions::ALL.new_inner_scope();
         let json = serde_json::to_value(cluster).unwrap_or_default();
         context.add_variable_from_value(CLUSTER, value::from_json(json));
         context.add_variable_from_value(functions::SCORES, value::from_scores(scores));
         Self(context)
     }
-}
-
-/// How many brackets stand around each other. Those in texts count too: it is a bound, not a measure.
-fn bracket_depth(source: &str) -> usize {
-    let depth = source.chars().scan(0_usize, |depth, c| {
-        match c {
-            '(' | '[' | '{' => *depth += 1,
-            ')' | ']' | '}' => *depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        Some(*depth)
-    });
-    depth.max().unwrap_or_default()
-}
-
-/// Reads an expression on a thread of its own, for its stack, and because the generated parser has places where it
-/// panics: an author's typo must not reach further than his placement.
-fn on_a_large_stack(read: impl FnOnce() -> Result<Expression, Invalid> + Send) -> Result<Expression, Invalid> {
-    let gave_up = || Invalid::Syntax("the parser gave up".into());
-    std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().stack_size(PARSER_STACK).spawn_scoped(scope, read);
-        thread.map_err(|_| gave_up())?.join().map_err(|_| gave_up())?
-    })
-}
-
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

@@ -16,7 +16,6 @@ pub mod plan;
 mod predicate;
 mod prioritize;
 mod program;
-mod quantity;
 mod scores;
 mod selector;
 pub mod sets;

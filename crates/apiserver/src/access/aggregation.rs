@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::Rule;
-use crate::policy::Selector;
+use crate::selector::Labels;
 
 /// The rules of a ClusterRole that gathers others; nothing if it gathers none. The others are all ClusterRoles there are.
 #[must_use]
@@ -13,8 +13,9 @@ pub fn aggregated<'a>(role: &Value, others: impl IntoIterator<Item = &'a Value>)
     let others: Vec<_> = others.into_iter().filter(|other| other["metadata"]["name"] != *own_name).collect();
     let mut rules = Vec::new();
     for selector in selectors.into_iter().flatten() {
-        let selector = Selector::read(selector);
-        let mut selected: Vec<_> = others.iter().filter(|other| selector.matches_labels_of(other)).collect();
+        // What can not be read selects nothing.
+        let selector = Labels::read(Some(selector)).unwrap_or(Labels::Nothing);
+        let mut selected: Vec<_> = others.iter().filter(|other| selector.matches(other)).collect();
         selected.sort_by_key(|other| other["metadata"]["name"].as_str().unwrap_or_default());
         for rule in selected.into_iter().flat_map(|role| Rule::all_of(role)) {
             if !rules.contains(&rule) {

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use super::{built_in, order, table};
+use super::built_in;
 use crate::kind::{Kind, Origin, Version};
 
 /// Everything that is served at a moment. A clone is cheap, and stays as it is while the original changes.
@@ -13,15 +13,6 @@ use crate::kind::{Kind, Origin, Version};
 pub struct Kinds {
     /// By group, and then by the name in addresses.
     groups: Arc<BTreeMap<String, BTreeMap<String, Arc<Kind>>>>,
-}
-
-/// A group of kinds.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Group<'a> {
-    /// Its name; empty for the core group.
-    pub name: &'a str,
-    /// The versions in which any of its kinds is served, the preferred one first.
-    pub versions: Vec<&'a str>,
 }
 
 impl Default for Kinds {
@@ -84,24 +75,6 @@ impl Kinds {
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Kind>> {
         self.groups.values().flat_map(BTreeMap::values)
     }
-
-    /// The groups in which something is served, in the order in which a server lists them: the built-in ones, and then all others by name.
-    #[must_use]
-    pub fn groups(&self) -> Vec<Group<'_>> {
-        let mut groups: Vec<_> = self.groups.iter().map(|(name, kinds)| group(name, kinds)).collect();
-        groups.retain(|group| !group.versions.is_empty());
-        groups
-            .sort_by_key(|group| table::GROUPS.iter().position(|(name, _)| *name == group.name).unwrap_or(usize::MAX));
-        groups
-    }
-}
-
-fn group<'a>(name: &'a str, kinds: &'a BTreeMap<String, Arc<Kind>>) -> Group<'a> {
-    let versions = kinds.values().flat_map(|kind| &kind.versions).filter(|version| version.is_served);
-    let mut versions: Vec<_> = versions.map(|version| version.name.as_str()).collect();
-    order::sort(&mut versions);
-    versions.dedup();
-    Group { name, versions }
 }
 
 fn grouped(kinds: Vec<Kind>) -> BTreeMap<String, BTreeMap<String, Arc<Kind>>> {

@@ -107,7 +107,6 @@ fn a_snapshot_stays_as_it_is() {
     kinds.remove_custom("example.com", "things");
     let has = |kinds: &Kinds| kinds.get("example.com", "v1", "things").is_some();
     assert_eq!([has(&before), has(&between), has(&kinds)], [false, true, false]);
-    assert_eq!(kinds.groups(), before.groups());
 }
 
 #[test]
@@ -116,34 +115,6 @@ fn built_in_kinds_can_neither_be_replaced_nor_removed() {
     kinds.insert_custom(custom("apps", "deployments", &["v1"]));
     kinds.remove_custom("apps", "deployments");
     assert_eq!(kinds.get("apps", "v1", "deployments").expect("it is built in").0.origin, Origin::BuiltIn);
-}
-
-#[test]
-fn groups_of_custom_kinds_come_last_by_name_and_stable_versions_first() {
-    let mut kinds = Kinds::new();
-    kinds.insert_custom(custom("b.example.com", "things", &["v1alpha1", "v1", "other", "v1beta1"]));
-    kinds.insert_custom(custom("a.example.com", "things", &["v1"]));
-    kinds.insert_custom(custom(
-        "b.example.com",
-        "sorts",
-        &["v10", "v1", "v2", "v1beta10", "v1beta2", "v01", "v2alpha1"],
-    ));
-    let groups = kinds.groups();
-    assert_eq!(groups.first().expect("there are groups").name, "");
-    let [.., a, b] = groups.as_slice() else { panic!("there are groups") };
-    assert_eq!((a.name, a.versions.as_slice()), ("a.example.com", ["v1"].as_slice()));
-    let order = ["v10", "v2", "v1", "v1beta10", "v1beta2", "v1beta1", "v2alpha1", "v1alpha1", "other", "v01"];
-    assert_eq!((b.name, b.versions.as_slice()), ("b.example.com", order.as_slice()));
-}
-
-#[test]
-fn what_can_be_done_with_custom_kinds_is_listed_in_their_order() {
-    let mut kind = Arc::unwrap_or_clone(custom("example.com", "things", &["v1"]));
-    let scale = table::GROUPS[1].1[2].subresources().scale;
-    kind.versions[0].subresources = Subresources { status: true, scale, others: Vec::new() };
-    let names: Vec<_> = subresources(&kind, &kind.versions[0]).iter().map(|it| (it.name, it.kind)).collect();
-    assert_eq!(names, [("status", "THINGS"), ("scale", "Scale")]);
-    assert_eq!(verbs(&kind).first(), Some(&"delete"));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{mishandled, unrecognized_as};
+use super::{json_type, mishandled, unrecognized_as};
 use crate::{
     failure::Failure,
     kind::{Kind, Origin},
@@ -50,13 +50,8 @@ pub fn identify(
     }
 }
 
-fn no_object(value: &Value) -> String {
-    let found = match value {
-        Value::Array(_) => "array",
-        Value::String(_) => "string",
-        Value::Number(_) => "number",
-        _ => "bool",
-    };
+pub(super) fn no_object(value: &Value) -> String {
+    let found = json_type(value);
     let record =
         r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
     format!(

@@ -1,8 +1,8 @@
 //! What is left of an object of a built-in kind when it is read into a record and written again.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use crate::schema::{Additional, Schema};
+use crate::schema::{Additional, Schema, Type};
 
 /// Drops what the kind does not have and what says nothing. The fields that the kind does not have are told, as errors.
 pub fn trim(object: &mut Value, schema: &Schema) -> Vec<String> {
@@ -51,9 +51,17 @@ fn drop_empty(value: &mut Value, schema: &Schema) {
             members.retain(|name, member| {
                 let Some(inner) = schema.properties.get(name) else { return true };
                 drop_empty(member, inner);
-                let is_needed = schema.limits.required.contains(name);
+                // An empty list of who owns what means that nobody does.
+                let is_needed = schema.limits.required.contains(name) || name == "managedFields";
                 is_needed || !(says_nothing(member, inner) || (is_zero(member) && leaves_out_zero(schema, name)))
             });
+        }
+        Value::Object(members) => {
+            if let Some(Additional::Schema(inner)) = &schema.additional_properties
+                && inner.type_ == Some(Type::String)
+            {
+                fill_texts(members);
+            }
         }
         Value::Array(items) => {
             if let Some(inner) = &schema.items {
@@ -63,6 +71,13 @@ fn drop_empty(value: &mut Value, schema: &Schema) {
             }
         }
         _ => {}
+    }
+}
+
+/// A map of texts has a text under every key.
+fn fill_texts(members: &mut Map<String, Value>) {
+    for member in members.values_mut().filter(|member| member.is_null()) {
+        *member = Value::from("");
     }
 }
 

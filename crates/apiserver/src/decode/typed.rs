@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::base64;
+use super::{base64, json_type};
 use crate::schema::{Additional, Schema, Type};
 
 /// Where a value is: the record that has the field, and all fields on the way to it.
@@ -101,7 +101,7 @@ fn mismatch(value: &Value, schema: &Schema) -> Option<Problem> {
             let at = base64::broken_at(text)?;
             Some(Problem::Content(format!("illegal base64 data at input byte {at}")))
         }
-        (Type::String, other) if format == "date-time" => Some(Problem::Wanted(found(other).to_owned(), "string")),
+        (Type::String, other) if format == "date-time" => Some(Problem::Wanted(json_type(other).to_owned(), "string")),
         (Type::String, Value::String(_))
         | (Type::Boolean, Value::Bool(_))
         | (Type::Number, Value::Number(_))
@@ -112,7 +112,7 @@ fn mismatch(value: &Value, schema: &Schema) -> Option<Problem> {
             let whole = number.as_i64().is_some_and(fits);
             (!whole).then(|| Problem::Type(format!("number {number}")))
         }
-        (_, other) => Some(Problem::Type(found(other).to_owned())),
+        (_, other) => Some(Problem::Type(json_type(other).to_owned())),
     }
 }
 
@@ -121,7 +121,7 @@ fn int_or_string(value: &Value) -> Option<Problem> {
         Value::String(_) => return None,
         Value::Number(number) if number.as_i64().is_some_and(|number| i32::try_from(number).is_ok()) => return None,
         Value::Number(number) => format!("number {number}"),
-        other => found(other).to_owned(),
+        other => json_type(other).to_owned(),
     };
     Some(Problem::Wanted(found, "int32"))
 }
@@ -165,17 +165,6 @@ fn broken_zone(text: &str) -> Option<usize> {
     let zone = rest.trim_start_matches(|letter: char| letter == '.' || letter.is_ascii_digit());
     let fits = zone == "Z" || (zone.len() == 6 && zone.starts_with(['+', '-']));
     (!fits).then(|| text.len() - zone.len())
-}
-
-fn found(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }
 
 /// The last part of a definition's name.

@@ -201,7 +201,8 @@ impl Errors {
             self.invalid(&of_versions, versions, "must contain unique version names");
         }
         if versions.iter().filter(|version| flag(version, "storage")).count() != 1 {
-            self.invalid(&of_versions, versions, "must have exactly one version marked as storage version");
+            let shown = if versions.is_empty() { Value::Null } else { versions.into() };
+            self.invalid(&of_versions, shown, "must have exactly one version marked as storage version");
         }
         if let Some(first) = names.first().filter(|first| !first.is_empty()) {
             self.label(&path.field("version"), first);

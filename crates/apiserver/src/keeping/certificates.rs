@@ -18,6 +18,8 @@ use crate::{
 
 /// The signer of clients of this server.
 const CLIENT_SIGNER: &str = "kubernetes.io/kube-apiserver-client";
+/// What a client's certificate is for.
+const CLIENT_AUTH: &str = "client auth";
 /// For how long a certificate is valid at most, as with Kubernetes' own controller.
 const LIFETIME: SignedDuration = SignedDuration::from_hours(365 * 24);
 
@@ -70,6 +72,7 @@ impl Keeper {
 
     /// The certificate, in PEM.
     fn signed(&self, request: &CertificateSigningRequest) -> Result<String, String> {
+        check_usages(request)?;
         let text = |error: &dyn std::fmt::Display| error.to_string();
         let (_, certificate) = pem::decode_vec(self.authority.certificate.as_bytes()).map_err(|error| text(&error))?;
         let authority = Authority::read(&certificate).map_err(|error| text(&error))?;
@@ -79,6 +82,19 @@ impl Keeper {
         let signature: DerSignature = key.sign(draft.to_be_signed());
         draft.signed(signature.as_bytes()).map_err(|error| text(&error))
     }
+}
+
+/// Whether a certificate is for what clients have certificates for, and for nothing else.
+fn check_usages(request: &CertificateSigningRequest) -> Result<(), String> {
+    let usages = request.spec.usages.as_deref().unwrap_or_default();
+    let others = ["digital signature", "key encipherment", CLIENT_AUTH];
+    if let Some(usage) = usages.iter().find(|usage| !others.contains(&usage.as_str())) {
+        return Err(format!("invalid usage for client certificate: {usage}"));
+    }
+    if usages.iter().any(|usage| usage == CLIENT_AUTH) {
+        return Ok(());
+    }
+    Err(format!("missing required usage for client certificate: {CLIENT_AUTH}"))
 }
 
 /// Whether a request is approved, and waits for this server to sign it.
@@ -93,7 +109,7 @@ fn waits(request: &Value) -> bool {
 /// Says that a request can not be signed.
 fn fail(request: &mut Value, why: &str, now: &str) {
     let condition = json!({
-        "type": "Failed", "status": "True", "reason": "SigningFailed", "message": why,
+        "type": "Failed", "status": "True", "reason": "SignerValidationFailure", "message": why,
         "lastUpdateTime": now, "lastTransitionTime": now,
     });
     if let Some(conditions) = request.pointer_mut("/status/conditions").and_then(Value::as_array_mut) {

@@ -8,8 +8,8 @@ use super::{
 };
 use crate::{
     failure::Failure,
-    kind::Scope,
-    metadata,
+    kind::{Kind, Scope},
+    metadata, ownership,
     server::{FOREGROUND, ORPHAN, Propagation, Subject, Terms},
 };
 
@@ -84,9 +84,25 @@ impl Keeper {
                 }
                 let mut new = object.clone();
                 metadata::set(&mut new, "ownerReferences", (!kept.is_empty()).then_some(Value::Array(kept)));
+                self.forget_owners_of_fields(&subject.kind, object, &mut new);
                 Some(new)
             })
             .await
+    }
+
+    /// Nobody owns a field that is gone.
+    fn forget_owners_of_fields(&self, kind: &Kind, old: &Value, new: &mut Value) {
+        let Some(version) = kind.stored() else { return };
+        let api_version = kind.api_version(&version.name);
+        let write = ownership::Write {
+            manager: "garbage-collector",
+            api_version: &api_version,
+            subresource: "",
+            time: &self.server.now(),
+            origin: kind.origin,
+            reset: &[],
+        };
+        ownership::update(Some(old), new, &version.schema, &write);
     }
 
     /// Sees whether an object that waits for those that depend on it can go.

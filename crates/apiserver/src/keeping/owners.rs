@@ -30,9 +30,34 @@ impl Address {
     }
 }
 
+/// What of an object matters to who tidies up.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ties {
+    uid: String,
+    /// The uids of its owners.
+    owners: BTreeSet<String>,
+    /// Whether it is on its way out.
+    pub(crate) is_going: bool,
+    /// Whether it goes only when something has become of those that depend on it.
+    waits: bool,
+}
+
+impl Ties {
+    pub(crate) fn of(object: &Value) -> Self {
+        Self {
+            uid: metadata::text(object, "uid").to_owned(),
+            owners: owners_of(object),
+            is_going: is_going(object),
+            waits: waits(object),
+        }
+    }
+}
+
 /// Who owns what.
 #[derive(Debug, Default)]
 pub(crate) struct Owners {
+    /// The uids of the owners of objects that have any.
+    owned: BTreeMap<Address, BTreeSet<String>>,
     /// Those that depend on an object, by its uid.
     dependents: BTreeMap<String, BTreeSet<Address>>,
     /// Objects that wait for those that depend on them, by uid.
@@ -45,22 +70,43 @@ impl Owners {
         self.dependents.get(uid).into_iter().flatten().cloned().collect()
     }
 
-    /// Takes note of a change, and says what there is to do about it.
-    pub(crate) fn change(&mut self, subject: &Subject, old: Option<&Value>, new: Option<&Value>) -> Vec<Task> {
+    /// Takes note of what an object is now, and says what there is to do about it.
+    pub(crate) fn change(&mut self, subject: &Subject, ties: &Ties) -> Vec<Task> {
         let address = Address::of(subject);
-        let (before, after) = (owners_of(old), owners_of(new));
-        for uid in before.difference(&after) {
-            self.forget(uid, &address);
+        let mut tasks = self.bind(&address, &ties.owners);
+        if ties.waits {
+            self.waiting.insert(ties.uid.clone(), address.clone());
+            tasks.push(Task::Owner(address));
         }
-        for uid in after.difference(&before) {
-            self.dependents.entry((*uid).to_owned()).or_default().insert(address.clone());
-        }
-        let mut tasks = self.freed(&before, &after, new);
-        if !after.is_empty() && before != after {
-            tasks.push(Task::Dependent(address.clone()));
-        }
-        tasks.extend(self.state(&address, old, new));
         tasks
+    }
+
+    /// Takes note of the end of an object, in whose place there may be another one already, and says what there is to do about it.
+    pub(crate) fn end(&mut self, subject: &Subject, ties: &Ties, is_replaced: bool) -> Vec<Task> {
+        let mut tasks = if is_replaced { Vec::new() } else { self.bind(&Address::of(subject), &BTreeSet::new()) };
+        self.waiting.remove(&ties.uid);
+        tasks.extend(self.dependents(&ties.uid).into_iter().map(Task::Dependent));
+        tasks
+    }
+
+    /// Notes who owns an object now. Who is found to wait for it and owns it no longer is looked after, and so is itself if it has others.
+    fn bind(&mut self, address: &Address, now: &BTreeSet<String>) -> Vec<Task> {
+        let before = self.owned.remove(address).unwrap_or_default();
+        if !now.is_empty() {
+            self.owned.insert(address.clone(), now.clone());
+        }
+        if before == *now {
+            return Vec::new();
+        }
+        for uid in before.difference(now) {
+            self.forget(uid, address);
+        }
+        for uid in now.difference(&before) {
+            self.dependents.entry(uid.clone()).or_default().insert(address.clone());
+        }
+        let freed = before.difference(now).filter_map(|uid| self.waiting.get(uid)).cloned().map(Task::Owner);
+        let bound = (!now.is_empty()).then(|| Task::Dependent(address.clone()));
+        freed.chain(bound).collect()
     }
 
     fn forget(&mut self, uid: &str, address: &Address) {
@@ -71,40 +117,21 @@ impl Owners {
             }
         }
     }
-
-    /// Owners that wait for this one, which has changed or gone.
-    fn freed(&self, before: &BTreeSet<&str>, after: &BTreeSet<&str>, new: Option<&Value>) -> Vec<Task> {
-        let is_gone = new.is_none();
-        let concerned = before.iter().filter(|uid| is_gone || !after.contains(*uid));
-        concerned.filter_map(|uid| self.waiting.get(*uid)).cloned().map(Task::Owner).collect()
-    }
-
-    /// What is to be done about an object that goes, or has begun to wait.
-    fn state(&mut self, address: &Address, old: Option<&Value>, new: Option<&Value>) -> Vec<Task> {
-        match new {
-            Some(new) if waits(new) => {
-                self.waiting.insert(metadata::text(new, "uid").to_owned(), address.clone());
-                vec![Task::Owner(address.clone())]
-            }
-            Some(_) => Vec::new(),
-            None => {
-                let uid = old.map(|old| metadata::text(old, "uid")).unwrap_or_default();
-                self.waiting.remove(uid);
-                self.dependents(uid).into_iter().map(Task::Dependent).collect()
-            }
-        }
-    }
 }
 
 /// The uids of an object's owners.
-fn owners_of(object: Option<&Value>) -> BTreeSet<&str> {
-    let references = object.and_then(|object| metadata::field(object, "ownerReferences")).and_then(Value::as_array);
-    references.into_iter().flatten().filter_map(|reference| reference["uid"].as_str()).collect()
+fn owners_of(object: &Value) -> BTreeSet<String> {
+    let references = metadata::field(object, "ownerReferences").and_then(Value::as_array);
+    references.into_iter().flatten().filter_map(|reference| reference["uid"].as_str()).map(str::to_owned).collect()
+}
+
+fn is_going(object: &Value) -> bool {
+    metadata::field(object, "deletionTimestamp").is_some()
 }
 
 /// Whether an object goes only when something has become of those that depend on it.
 pub(super) fn waits(object: &Value) -> bool {
-    metadata::field(object, "deletionTimestamp").is_some() && (has(object, FOREGROUND) || has(object, ORPHAN))
+    is_going(object) && (has(object, FOREGROUND) || has(object, ORPHAN))
 }
 
 /// Whether an object has a finalizer.

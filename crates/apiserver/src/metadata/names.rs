@@ -40,7 +40,7 @@ impl NameRule {
     #[must_use]
     pub fn of(kind: &Kind) -> Self {
         match (kind.group.as_str(), kind.plural.as_str()) {
-            ("", "namespaces") | ("apps", "statefulsets") => Self::Label,
+            ("", "namespaces" | "services") | ("apps", "statefulsets") => Self::Label,
             ("rbac.authorization.k8s.io", _) => Self::PathSegment,
             ("certificates.k8s.io", "certificatesigningrequests") => Self::Open,
             ("apiextensions.k8s.io", "customresourcedefinitions") => Self::Definition,

@@ -58,11 +58,16 @@ pub fn generated_name_conflict(kind: &Kind, name: &str) -> Failure {
 
 /// The failure where a new object claims to be of some revision already.
 pub fn no_version_yet(object: &Value) -> Result<(), Failure> {
-    if matches!(super::text(object, "resourceVersion"), "" | "0") {
-        return Ok(());
+    // What is no version is overlooked.
+    if super::text(object, "resourceVersion").parse().is_ok_and(|version: u64| version > 0) {
+        return Err(versioned());
     }
+    Ok(())
+}
+
+fn versioned() -> Failure {
     let message = "resourceVersion should not be set on objects to be created".to_owned();
-    Err(Failure { code: 500, reason: "", message, details: None })
+    Failure { code: 500, reason: "", message, details: None }
 }
 
 /// Keeps in a changed object what no change may touch.

@@ -171,7 +171,7 @@ fn a_review_can_only_be_created() {
 fn the_index_leads_to_each_document_as_it_is() {
     let pod = kind("", "v1", "Pod", Origin::BuiltIn, json!({"type": "object"}));
     let kinds = [Arc::new(thing()), Arc::new(pod)];
-    let all = documents(&kinds, &definitions());
+    let all = documents(&kinds, &definitions(), &[]);
     let index = index(&all);
     let paths: Vec<_> = index["paths"].as_object().unwrap().keys().collect();
     assert_eq!(paths, ["api/v1", "apis/addon.example.com/v1alpha1"]);

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use super::json_type;
+use crate::decode::json_type;
 
 /// More bytes than this are not copied by one patch.
 const MOST_COPIED: usize = 3 * 1024 * 1024;

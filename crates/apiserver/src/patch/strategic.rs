@@ -104,6 +104,9 @@ fn merge_ordered_lists(original: &mut Fields, patch: &mut Fields, schema: Option
         let name = name.ok_or_else(|| Failure::bad_request("invalid patch format of setElementOrder list"))?;
         let field = schema.and_then(|schema| schema.field(name)).map(AsRef::as_ref);
         let key = field.and_then(|field| field.patch_merge_key.clone()).unwrap_or_default();
+        if let Some(place) = order.iter().position(|item| !key.is_empty() && !item.is_object()) {
+            return Err(unforeseen(format!("value for key {place} is not a map")));
+        }
         let live = original.get(name).map(items).transpose()?;
         let change = patch.get(name).map(items).transpose()?;
         order::check(change.as_deref().unwrap_or_default(), &order, &key)?;

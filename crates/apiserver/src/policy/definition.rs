@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use super::{
+use super::matching::Matches;
+use crate::{
     cel::{Error, Expression},
-    matching::Matches,
+    field::{ErrorKind, FieldError, Path},
 };
-use crate::field::{ErrorKind, FieldError, Path};
 
 /// The names that every expression may use.
 const NAMES: [&str; 6] = ["object", "oldObject", "request", "params", "namespaceObject", "variables"];

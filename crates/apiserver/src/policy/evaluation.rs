@@ -6,10 +6,13 @@ use serde_json::Value as Json;
 
 use super::{
     Request,
-    cel::{Budget, Check, Error, Expression, Names, Result, Value},
+    authorizer::Check,
     definition::{Definition, FailurePolicy, Validation},
 };
-use crate::access::{Resource, Rules};
+use crate::{
+    access::{Resource, Rules},
+    cel::{Budget, Error, Expression, Names, Result, Value},
+};
 
 /// What all conditions of a policy may cost, and all its validations.
 const COST_OF_CONDITIONS: u64 = 2_500_000;
@@ -43,24 +46,23 @@ impl<'a> Evaluation<'a> {
         let (object, old) = (converted(request.object), converted(request.old));
         let seen = request.seen_in(version);
         let null = Json::Null;
+        let budgets = [COST_OF_CONDITIONS, COST_OF_VALIDATIONS].map(Budget::new);
         let names = HashMap::from([
             ("object", Value::from(object.as_ref().or(request.object).unwrap_or(&null))),
             ("oldObject", Value::from(old.as_ref().or(request.old).unwrap_or(&null))),
             ("request", Value::from(&seen)),
             ("params", Value::Null),
             ("namespaceObject", Value::from(request.namespace_object.unwrap_or(&null))),
-            ("authorizer", Value::Check(Rc::new(Check::new(rules, request.user, about(request, version))))),
+            ("authorizer", Value::Foreign(Rc::new(Check::new(rules, request.user, about(request, version))))),
         ]);
-        let budget = Budget::new(COST_OF_CONDITIONS);
         let conditions =
-            Evaluation { definition, names: names.clone(), variables: RefCell::default(), budget: &budget };
+            Evaluation { definition, names: names.clone(), variables: RefCell::default(), budget: &budgets[0] };
         match conditions.conditions_hold() {
             Ok(true) => {}
             Ok(false) => return Vec::new(),
             Err(error) => return definition.failure(error).into_iter().collect(),
         }
-        let budget = Budget::new(COST_OF_VALIDATIONS);
-        let evaluation = Evaluation { definition, names, variables: RefCell::default(), budget: &budget };
+        let evaluation = Evaluation { definition, names, variables: RefCell::default(), budget: &budgets[1] };
         definition.validations.iter().filter_map(|validation| evaluation.denial(validation)).collect()
     }
 

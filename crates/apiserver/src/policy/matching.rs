@@ -2,16 +2,16 @@
 
 use serde_json::Value;
 
-use super::{Operation, Request, Selector};
-use crate::kind::Scope;
+use super::{Operation, Request};
+use crate::{kind::Scope, selector::Labels};
 
 /// Which requests are meant.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Matches {
     rules: Vec<Rule>,
     excluded: Vec<Rule>,
-    namespaces: Selector,
-    objects: Selector,
+    namespaces: Labels,
+    objects: Labels,
     /// Whether a rule for one version of a kind is one for all.
     is_exact: bool,
 }
@@ -33,8 +33,8 @@ impl Matches {
         Self {
             rules: rules("resourceRules"),
             excluded: rules("excludeResourceRules"),
-            namespaces: Selector::read(&matches["namespaceSelector"]),
-            objects: Selector::read(&matches["objectSelector"]),
+            namespaces: selector(&matches["namespaceSelector"]),
+            objects: selector(&matches["objectSelector"]),
             is_exact: matches["matchPolicy"] == "Exact",
         }
     }
@@ -63,18 +63,18 @@ impl Matches {
     }
 
     fn selects_namespace(&self, request: &Request<'_>) -> bool {
-        if self.namespaces.is_empty() || (request.namespace().is_empty() && !request.is_of_namespaces()) {
+        if self.namespaces.is_everything() || (request.namespace().is_empty() && !request.is_of_namespaces()) {
             return true;
         }
         let is_written = matches!(request.operation, Operation::Create | Operation::Update);
         let is_itself = request.is_of_namespaces() && request.subresource().is_empty() && is_written;
         let namespace = if is_itself { request.object } else { request.namespace_object.or(request.old) };
-        namespace.is_some_and(|namespace| self.namespaces.matches_labels_of(namespace))
+        namespace.is_some_and(|namespace| self.namespaces.matches(namespace))
     }
 
     fn selects_object(&self, request: &Request<'_>) -> bool {
-        let is_selected = |object: &Value| self.objects.matches_labels_of(object);
-        self.objects.is_empty() || request.object.is_some_and(is_selected) || request.old.is_some_and(is_selected)
+        let is_selected = |object: &Value| self.objects.matches(object);
+        self.objects.is_everything() || request.object.is_some_and(is_selected) || request.old.is_some_and(is_selected)
     }
 }
 
@@ -106,6 +106,11 @@ impl Rule {
             && self.resources.iter().any(|resource| matches_resource(resource, request))
             && (self.names.is_empty() || self.names.iter().any(|name| name == request.name()))
     }
+}
+
+/// Where nothing is said, everything is selected; by what can not be read, nothing is.
+fn selector(said: &Value) -> Labels {
+    if said.is_null() { Labels::default() } else { Labels::read(Some(said)).unwrap_or(Labels::Nothing) }
 }
 
 fn has_or_all(list: &[String], wanted: &str) -> bool {

@@ -47,6 +47,11 @@ pub(crate) fn check_of(name: &str) -> Option<Check> {
     })
 }
 
+/// Whether it is a duration as Go reads it, which is stricter than the format.
+pub(crate) fn is_go_duration(text: &str) -> bool {
+    duration::is_of_go(text)
+}
+
 /// An expression that is compiled when it is first used. Those in here are all sound; what is not would match nothing.
 type Expression = LazyLock<Option<Regex>>;
 

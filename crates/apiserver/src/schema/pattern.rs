@@ -1,12 +1,32 @@
 //! Regular expressions as Kubernetes means them: in the syntax of RE2 as Go has it, where `\d`, `\w` and `\s` are about ASCII.
 
-use std::{iter::Peekable, str::Chars};
+use std::{
+    collections::HashMap,
+    iter::Peekable,
+    str::Chars,
+    sync::{LazyLock, Mutex, PoisonError},
+};
 
 use regex::Regex;
 
-/// Compiles a regular expression.
+/// How many regular expressions are remembered: more than all definitions of a usual server have.
+const REMEMBERED: usize = 1000;
+
+/// Compiles a regular expression, unless that was done before: compiling takes long, and every version of a kind has the same ones.
 pub(crate) fn compile(pattern: &str) -> Result<Regex, String> {
-    Regex::new(&translated(pattern)).map_err(|error| format!("error parsing regexp: {}", reason(&error)))
+    static COMPILED: LazyLock<Mutex<HashMap<String, Regex>>> = LazyLock::new(Mutex::default);
+    let compiled = || COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(regex) = compiled().get(pattern) {
+        return Ok(regex.clone());
+    }
+    let regex = Regex::new(&translated(pattern));
+    let regex = regex.map_err(|error| format!("error parsing regexp: {}", reason(&error)))?;
+    let mut compiled = compiled();
+    if compiled.len() >= REMEMBERED {
+        compiled.clear();
+    }
+    compiled.insert(pattern.to_owned(), regex.clone());
+    Ok(regex)
 }
 
 /// The last line of what the compiler says; those before draw a picture.

@@ -1,14 +1,11 @@
 //! Rules that CustomResourceDefinitions write in CEL, as an API server judges by them.
 //!
-//! The interpreter is kube-cel's and stays behind this module. Its own validator compares items of lists by position,
-//! and converts an object once for each level; the walk here follows the API server instead.
+//! They are compiled with the types that their schema says, and evaluated on objects as these are. The walk follows the API server: items of lists
+//! are compared by their keys, and all rules together may cost so much.
 
 mod expression;
 pub(crate) mod field_path;
-mod functions;
 mod rule;
-mod source;
-mod value;
 
 use std::collections::BTreeMap;
 
@@ -19,7 +16,16 @@ use super::{
     Additional, Schema,
     ratchet::{Before, old_item},
 };
-use crate::field::{ErrorKind, FieldError, Path};
+use crate::{
+    cel::Budget,
+    field::{ErrorKind, FieldError, Path},
+};
+
+/// What all rules may cost that are evaluated for one object.
+const COST_OF_OBJECT: u64 = 10_000_000;
+/// How many levels expressions can have for the stack that a thread has anyway, and what each takes otherwise.
+const USUAL_DEPTH: usize = 60;
+const STACK: usize = 64 << 10;
 
 /// The rules of one version of a kind, compiled.
 #[derive(Debug)]
@@ -28,6 +34,8 @@ pub struct Rules {
     root: Option<Node>,
     /// Whether they are about a whole resource, and not about a part of one.
     is_resource: bool,
+    /// How many levels their expressions have.
+    depth: usize,
 }
 
 /// One place in a schema at which, or below which, there are rules.
@@ -47,16 +55,21 @@ impl Rules {
 
     /// Compiles the rules of a schema that is at a path itself.
     pub(crate) fn compile_at(openapi: &Value, path: &Path<'_>) -> Result<Self, Vec<FieldError>> {
-        let schema = Schema::read(openapi, &|_| None);
-        let mut errors = Vec::new();
-        let root = Node::compile(&schema, path, None, &mut errors);
-        if errors.is_empty() { Ok(Self { schema, root, is_resource: true }) } else { Err(errors) }
+        Self::compile_with(openapi, true, path)
     }
 
     /// Compiles the rules of the schema of a part of a resource.
     pub(crate) fn compile_part(openapi: &Value) -> Result<Self, Vec<FieldError>> {
         let is_resource = openapi.get("x-kubernetes-embedded-resource") == Some(&Value::Bool(true));
-        Ok(Self { is_resource, ..Self::compile(openapi)? })
+        Self::compile_with(openapi, is_resource, &Path::Root)
+    }
+
+    fn compile_with(openapi: &Value, is_resource: bool, path: &Path<'_>) -> Result<Self, Vec<FieldError>> {
+        let schema = Schema::read(openapi, &|_| None);
+        let mut errors = Vec::new();
+        let root = Node::compile(&schema, is_resource, path, None, &mut errors);
+        let depth = root.as_ref().map_or(0, Node::depth);
+        if errors.is_empty() { Ok(Self { schema, root, is_resource, depth }) } else { Err(errors) }
     }
 
     /// Whether there are none.
@@ -69,12 +82,33 @@ impl Rules {
     #[must_use]
     pub fn check(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let Some(root) = &self.root else { return Vec::new() };
-        let before = old.map(|old| Before { new: object, old, schema: &self.schema });
-        let mut errors = Vec::new();
-        let place = Place { schema: &self.schema, is_resource: self.is_resource, ratchet: Ratchet::at(before) };
-        root.check(object, old, place, &Path::Root, &mut errors);
-        errors
+        let work = || {
+            let before = old.map(|old| Before { new: object, old, schema: &self.schema });
+            let place = Place { schema: &self.schema, is_resource: self.is_resource, ratchet: Ratchet::at(before) };
+            let mut run = Run { budget: Budget::new(COST_OF_OBJECT), errors: Vec::new(), is_over: false };
+            root.check(object, old, place, &Path::Root, &mut run);
+            run.errors
+        };
+        if self.depth > USUAL_DEPTH { on_a_stack_for(self.depth, work) } else { work() }
     }
+}
+
+/// Does something on a thread of its own, for its stack.
+fn on_a_stack_for(levels: usize, work: impl FnOnce() -> Vec<FieldError> + Send) -> Vec<FieldError> {
+    let done = std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(levels * STACK).spawn_scoped(scope, work);
+        thread.ok()?.join().ok()
+    });
+    let detail = "the rules could not be evaluated";
+    done.unwrap_or_else(|| vec![FieldError::bare(ErrorKind::Internal, &Path::Root, detail)])
+}
+
+/// One check of an object.
+struct Run {
+    budget: Budget,
+    errors: Vec<FieldError>,
+    /// Whether it has cost too much to go on.
+    is_over: bool,
 }
 
 /// What to say instead of checking rules where an object is not even as its schema says; nothing if rules can be checked.
@@ -134,82 +168,70 @@ impl Node {
     /// rules can not be about changes.
     fn compile(
         schema: &Schema,
+        is_resource: bool,
         path: &Path<'_>,
         uncorrelated: Option<&str>,
         errors: &mut Vec<FieldError>,
     ) -> Option<Self> {
         let mut node = Self::default();
         if let Some(Additional::Schema(entry)) = &schema.additional_properties {
-            node.entries =
-                Self::compile(entry, &path.field("additionalProperties"), uncorrelated, errors).map(Box::new);
+            let path = path.field("additionalProperties");
+            node.entries = Self::compile(entry, entry.embedded_resource, &path, uncorrelated, errors).map(Box::new);
         }
         let properties = path.field("properties");
         for (name, schema) in &schema.properties {
-            if let Some(property) = Self::compile(schema, &properties.key(name), uncorrelated, errors) {
-                node.properties.insert(name.clone(), property);
-            }
+            let path = properties.key(name);
+            let property = Self::compile(schema, schema.embedded_resource, &path, uncorrelated, errors);
+            node.properties.extend(property.map(|property| (name.clone(), property)));
         }
         if let Some(items) = &schema.items {
             let has_keys = matches!(schema.list, super::ListKind::Map(_));
             let here = path.to_string();
             let uncorrelated = uncorrelated.or((!has_keys).then_some(here.as_str()));
-            node.items = Self::compile(items, &path.field("items"), uncorrelated, errors).map(Box::new);
+            let path = path.field("items");
+            node.items = Self::compile(items, items.embedded_resource, &path, uncorrelated, errors).map(Box::new);
         }
-        node.rules = rule::compile_all(schema, &path.field("x-kubernetes-validations"), uncorrelated, errors);
+        let path = path.field("x-kubernetes-validations");
+        node.rules = rule::compile_all(schema, is_resource, &path, uncorrelated, errors);
         let is_empty =
             node.rules.is_empty() && node.properties.is_empty() && node.entries.is_none() && node.items.is_none();
         (!is_empty).then_some(node)
     }
 
-    fn check(
-        &self,
-        value: &Value,
-        old: Option<&Value>,
-        place: Place<'_>,
-        path: &Path<'_>,
-        errors: &mut Vec<FieldError>,
-    ) {
-        if value.is_null() {
+    /// How many levels the expressions have here and below.
+    fn depth(&self) -> usize {
+        let inner = self.properties.values().chain(self.entries.as_deref()).chain(self.items.as_deref());
+        self.rules.iter().map(Rule::depth).chain(inner.map(Self::depth)).max().unwrap_or_default()
+    }
+
+    fn check(&self, value: &Value, old: Option<&Value>, place: Place<'_>, path: &Path<'_>, run: &mut Run) {
+        if value.is_null() || run.is_over {
             return;
         }
         let old = old.filter(|old| !old.is_null());
-        rule::check_all(&self.rules, value, old, place, path, errors);
+        rule::check_all(&self.rules, value, old, place, path, run);
         match value {
-            Value::Array(items) => self.check_items(items, old, place, path, errors),
-            Value::Object(_) => self.check_fields(value, old, place, path, errors),
+            Value::Array(items) => self.check_items(items, old, place, path, run),
+            Value::Object(_) => self.check_fields(value, old, place, path, run),
             _ => {}
         }
     }
 
-    fn check_items(
-        &self,
-        items: &[Value],
-        old: Option<&Value>,
-        place: Place<'_>,
-        path: &Path<'_>,
-        errors: &mut Vec<FieldError>,
-    ) {
+    fn check_items(&self, items: &[Value], old: Option<&Value>, place: Place<'_>, path: &Path<'_>, run: &mut Run) {
         let (Some(node), Some(schema)) = (&self.items, &place.schema.items) else { return };
         let old = old.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
         for (index, item) in items.iter().enumerate() {
             let inner = Place { schema, is_resource: schema.embedded_resource, ratchet: place.ratchet.item(index) };
-            node.check(item, old_item(place.schema, item, old), inner, &path.index(index), errors);
+            node.check(item, old_item(place.schema, item, old), inner, &path.index(index), run);
         }
     }
 
-    fn check_fields(
-        &self,
-        object: &Value,
-        old: Option<&Value>,
-        place: Place<'_>,
-        path: &Path<'_>,
-        errors: &mut Vec<FieldError>,
-    ) {
+    fn check_fields(&self, object: &Value, old: Option<&Value>, place: Place<'_>, path: &Path<'_>, run: &mut Run) {
         let fields = || object.as_object().into_iter().flatten();
         let old = |name: &str| old.and_then(|old| old.get(name));
         let mut check = |node: &Self, schema: &Schema, name: &str, value: &Value, path: &Path<'_>| {
             let place = Place { schema, is_resource: schema.embedded_resource, ratchet: place.ratchet.field(name) };
-            node.check(value, old(name), place, path, errors);
+            node.check(value, old(name), place, path, run);
         };
         if let (Some(node), Some(Additional::Schema(schema))) = (&self.entries, &place.schema.additional_properties) {
             for (name, value) in fields() {

@@ -12,6 +12,9 @@ use crate::{
     kind::{Kind, Version},
 };
 
+/// The field that every kind can be selected by.
+const NAME: &str = "metadata.name";
+
 /// What has to hold of some fields of an object.
 #[derive(Clone, Debug)]
 pub struct Fields(Vec<Term>);
@@ -38,9 +41,15 @@ impl Fields {
         let read: Result<Vec<_>, Failure> = terms.into_iter().map(|term| read_term(text, term)).collect();
         let known = read?.into_iter().map(|(label, relation, value)| {
             let field = Known::of(kind, version, label).map_err(Failure::bad_request)?;
-            Ok(Term { field, is_name: label == "metadata.name", relation, value })
+            Ok(Term { field, is_name: label == NAME, relation, value })
         });
         known.collect::<Result<_, _>>().map(Self)
+    }
+
+    /// What has to hold of the one object of a name.
+    pub fn named(kind: &Kind, version: &Version, name: &str) -> Result<Self, Failure> {
+        let field = Known::of(kind, version, NAME).map_err(Failure::bad_request)?;
+        Ok(Self(vec![Term { field, is_name: true, relation: Relation::Is, value: name.to_owned() }]))
     }
 
     /// Whether nothing has to hold.
@@ -75,7 +84,7 @@ fn split_terms(text: &str) -> Vec<&str> {
 }
 
 fn read_term<'t>(text: &str, term: &'t str) -> Result<(&'t str, Relation, String), Failure> {
-    let Some(at) = term.find(['!', '=']).and_then(|first| operator_from(term, first)) else {
+    let Some(at) = operator_in(term) else {
         return Err(Failure::bad_request(format!("invalid selector: '{text}'; can't understand '{term}'")));
     };
     let (label, rest) = term.split_at(at);
@@ -87,13 +96,9 @@ fn read_term<'t>(text: &str, term: &'t str) -> Result<(&'t str, Relation, String
 }
 
 /// Where the operator begins; an exclamation mark alone is none.
-fn operator_from(term: &str, first: usize) -> Option<usize> {
-    let rest = &term[first..];
-    if rest.starts_with('=') || rest.starts_with("!=") {
-        return Some(first);
-    }
-    let next = rest[1..].find(['!', '='])?;
-    operator_from(term, first + 1 + next)
+fn operator_in(term: &str) -> Option<usize> {
+    let equals = term.find('=')?;
+    Some(if term[..equals].ends_with('!') { equals - 1 } else { equals })
 }
 
 fn unescape(value: &str) -> Result<String, Failure> {

@@ -1,7 +1,6 @@
 //! Selectors over labels: from the text in a query, or from an object with `matchLabels` and `matchExpressions`.
 
 mod parse;
-mod rules;
 #[cfg(test)]
 mod tests;
 
@@ -13,6 +12,7 @@ use thiserror::Error;
 use crate::{
     failure::Failure,
     field::{ErrorKind, FieldError, Path},
+    metadata::names,
 };
 
 /// What has to hold of labels.
@@ -49,6 +49,13 @@ enum Operator {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{0}")]
 pub struct Unusable(String);
+
+impl Default for Labels {
+    /// Nothing has to hold.
+    fn default() -> Self {
+        Self::All(Vec::new())
+    }
+}
 
 impl Labels {
     /// Reads what a query says, such as `a=b,c in (d,e),!f`.
@@ -110,11 +117,11 @@ impl fmt::Display for Labels {
 
 impl Requirement {
     fn new(key: &str, operator: Operator, values: Vec<String>) -> Result<Self, Unusable> {
-        let mut errors: Vec<FieldError> = rules::key(key, &Path::Root.field("key")).into_iter().collect();
+        let mut errors: Vec<FieldError> = wrong_key(key, &Path::Root.field("key")).into_iter().collect();
         let root = Path::Root.field("values");
         errors.extend(number_of_values(operator, &values, &root));
         for (index, value) in values.iter().enumerate() {
-            errors.extend(rules::value(value, &root.index(index).key(key)));
+            errors.extend(invalid(value, &root.index(index).key(key), &names::label_value(value)));
         }
         match errors.as_slice() {
             [] => Ok(Self { key: key.to_owned(), operator, values }),
@@ -154,6 +161,15 @@ impl Requirement {
         let value = self.values.first().and_then(|value| number(value));
         label.and_then(number).zip(value).is_some_and(|(label, value)| holds(label, value))
     }
+}
+
+/// What is wrong with the key of a label.
+fn wrong_key(key: &str, path: &Path<'_>) -> Option<FieldError> {
+    invalid(key, path, &names::qualified(key))
+}
+
+fn invalid(said: &str, path: &Path<'_>, problems: &[String]) -> Option<FieldError> {
+    (!problems.is_empty()).then(|| FieldError::new(ErrorKind::Invalid, path, said, problems.join("; ")))
 }
 
 fn number_of_values(operator: Operator, values: &[String], path: &Path<'_>) -> Vec<FieldError> {

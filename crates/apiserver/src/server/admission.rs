@@ -108,7 +108,7 @@ impl Call<'_> {
             old,
             namespace_object: space.as_ref(),
             options: None,
-            is_dry_run: self.is_dry_run()?,
+            is_dry_run: self.is_dry_run(),
             convert: &convert,
         };
         let warnings = self.server.policies().admit(&request, &self.server.rules())?;

@@ -3,19 +3,24 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use http::Method;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::{Served, Server, object::Subject, watch::Watching};
+use super::{
+    Served, Server,
+    answer::{Answer, Body, Head},
+    list::{PATIENCE, too_new},
+    object::Subject,
+    watch::read_revision,
+};
 use crate::{
     access::{self, Attributes, Resource, impersonation::impersonated},
-    decode::{self, Strictness},
+    decode,
     failure::Failure,
-    field::{ErrorKind, FieldError, Path},
     kind::{Kind, Origin, Scope, Version},
-    negotiation::{Clause, Form, MEDIA_TYPES, Wanted, Writing, clauses, negotiate},
+    metadata::names,
+    negotiation::{Clause, Form, MEDIA_TYPES, Wanted, Writing, clauses, negotiate, writing},
     protobuf,
-    request::{Place, Query, Target},
+    request::{Place, Target},
     selector::Fields,
     user::{Part, User},
 };
@@ -27,64 +32,11 @@ const JSON: &str = "application/json";
 const YAML: &str = "application/yaml";
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 
-/// What comes before the body of a request.
-#[derive(Clone, Debug)]
-pub(crate) struct Head {
-    pub(crate) method: Method,
-    pub(crate) path: String,
-    pub(crate) query: Query,
-    pub(crate) accept: Option<String>,
-    pub(crate) content_type: Option<String>,
-    pub(crate) user_agent: String,
-    /// The headers by which somebody acts as somebody else.
-    pub(crate) impersonation: Vec<(String, String)>,
-}
-
-/// What is answered.
-pub(crate) enum Answer {
-    /// A text, at once.
-    Text(Body),
-    /// What happens, as it happens.
-    Watch(Box<Watching>),
-}
-
-/// A text that is answered.
-#[derive(Debug)]
-pub(crate) struct Body {
-    pub(crate) code: u16,
-    pub(crate) media_type: String,
-    pub(crate) bytes: Bytes,
-    /// What to warn of.
-    pub(crate) warnings: Vec<String>,
-    /// After how many seconds to come back, if that is asked for.
-    pub(crate) retry_after: Option<u32>,
-}
-
-impl Body {
-    pub(crate) fn json(code: u16, bytes: impl Into<Bytes>) -> Self {
-        Self { code, media_type: JSON.to_owned(), bytes: bytes.into(), warnings: Vec::new(), retry_after: None }
-    }
-
-    pub(crate) fn value(code: u16, value: &Value) -> Self {
-        Self::json(code, value.to_string())
-    }
-}
-
-impl From<Body> for Answer {
-    fn from(body: Body) -> Self {
-        Self::Text(body)
-    }
-}
-
-impl From<&Failure> for Body {
-    fn from(failure: &Failure) -> Self {
-        if failure.is_of_a_page() {
-            let media_type = "text/plain; charset=utf-8".to_owned();
-            return Self { media_type, ..Self::json(failure.code, failure.message.clone()) };
-        }
-        let retry_after = failure.details.as_ref().map_or(0, |details| details.retry_after_seconds);
-        Self { retry_after: (retry_after > 0).then_some(retry_after), ..Self::value(failure.code, &failure.status()) }
-    }
+/// How objects are sent.
+pub(super) enum Encoding {
+    Json,
+    Yaml,
+    Protobuf,
 }
 
 /// A request about objects.
@@ -100,19 +52,19 @@ pub(crate) struct Call<'a> {
 }
 
 impl Server {
-    /// Answers a request of somebody whose identity was proven, or of nobody in particular.
-    pub(crate) async fn answer(self: &Arc<Self>, user: User, head: &Head, body: Bytes) -> Answer {
+    /// Answers a request of somebody whose identity was proven, or of nobody in particular. There is no body where it was too large.
+    pub(crate) async fn answer(self: &Arc<Self>, user: User, head: &Head, body: Option<Bytes>) -> Answer {
         match self.try_answer(user, head, body).await {
             Ok(answer) => answer,
-            Err(failure) => Body::from(&failure).into(),
+            Err(failure) => Body::failed(&failure, head).into(),
         }
     }
 
-    async fn try_answer(self: &Arc<Self>, user: User, head: &Head, body: Bytes) -> Result<Answer, Failure> {
+    async fn try_answer(self: &Arc<Self>, user: User, head: &Head, body: Option<Bytes>) -> Result<Answer, Failure> {
         match Target::read(&head.path) {
             Target::Path(parts) => {
-                let user = self.permitted(user, head, None)?;
-                self.describe(&user, head, &parts).map(Answer::from)
+                self.permitted(user, head, None)?;
+                self.describe(head, &parts).map(Answer::from)
             }
             Target::Objects(place) => {
                 let user = self.permitted(user, head, Some(&place))?;
@@ -155,11 +107,7 @@ impl Server {
     fn call<'a>(self: &'a Arc<Self>, user: User, head: &'a Head, place: Place) -> Result<Call<'a>, Failure> {
         let served = self.served();
         let found = served.kinds.get(&place.group, &place.version, &place.plural);
-        let is_built_in = || {
-            let known = |kind: &Kind| kind.group == place.group && kind.origin != Origin::Custom;
-            place.group.is_empty() || super::all_kinds(&served).iter().any(|kind| known(kind))
-        };
-        let none = || if is_built_in() { Failure::no_such_path() } else { Failure::no_such_page() };
+        let none = || served.nothing_in(&place.group);
         let kind = found.map(|(kind, _)| kind).ok_or_else(none)?;
         let part = part(&kind, &place)?;
         let is_misplaced = match kind.scope {
@@ -167,7 +115,7 @@ impl Server {
             Scope::Namespaced => place.namespace.is_none() && place.name.is_some(),
         };
         if is_misplaced {
-            return Err(Failure::no_such_path());
+            return Err(served.nothing_in(&place.group));
         }
         Ok(Call { server: self, served, user, head, place, kind, part, warnings: Mutex::default() })
     }
@@ -176,6 +124,7 @@ impl Server {
 /// The name of what is asked, as rights have it.
 fn verb(head: &Head, place: &Place) -> &'static str {
     match (head.method.as_str(), place.name.is_some()) {
+        _ if place.is_watch => "watch",
         ("GET" | "HEAD", false) if head.query.flag("watch") => "watch",
         ("GET" | "HEAD", true) => "get",
         ("GET" | "HEAD", false) => "list",
@@ -216,10 +165,10 @@ fn part(kind: &Kind, place: &Place) -> Result<Part, Failure> {
 }
 
 impl Call<'_> {
-    async fn answer(&self, body: Bytes) -> Result<Answer, Failure> {
+    async fn answer(&self, body: Option<Bytes>) -> Result<Answer, Failure> {
         let answer = match self.dispatch(body).await {
             Ok(answer) => answer,
-            Err(failure) => Body::from(&failure).into(),
+            Err(failure) => Body::failed(&failure, self.head).into(),
         };
         Ok(match answer {
             Answer::Text(mut body) => {
@@ -231,33 +180,61 @@ impl Call<'_> {
         })
     }
 
-    async fn dispatch(&self, body: Bytes) -> Result<Answer, Failure> {
+    async fn dispatch(&self, body: Option<Bytes>) -> Result<Answer, Failure> {
         let method = self.head.method.as_str();
+        self.check_media_type()?;
+        let body = body.ok_or_else(|| Failure::too_large(MAX_BODY))?;
         let is_token = self.place.subresource.as_deref() == Some("token");
+        if self.kind.origin == Origin::Review && self.place.name.is_some() {
+            return Err(Failure::no_such_path());
+        }
         if self.kind.origin == Origin::Review || is_token {
             return if method == "POST" { self.review(&body).map(Answer::from) } else { Err(not_allowed()) };
         }
+        if let Some(problem) = self.place.name.as_deref().map(names::path_segment).filter(|it| !it.is_empty()) {
+            let name = self.place.name.as_deref().unwrap_or_default();
+            return Err(Failure::bad_request(format!("Name parameter invalid: {name:?}: {}", problem.join(";"))));
+        }
         if matches!(method, "POST" | "PUT" | "PATCH") {
-            self.is_dry_run()?;
-            self.strictness()?;
+            self.check_options()?;
         }
         let is_custom = self.kind.origin == Origin::Custom;
+        // What is done with all objects of a kind is done in a namespace, if they are in one.
+        let is_within = self.place.namespace.is_some() == (self.kind.scope == Scope::Namespaced);
         match (method, self.place.name.as_deref()) {
+            ("GET" | "HEAD", _) if self.place.is_watch => self.watch().await,
+            _ if self.place.is_watch => Err(not_allowed()),
             ("GET" | "HEAD", None) if self.head.query.flag("watch") => self.watch().await,
             ("GET" | "HEAD", None) => self.list().await.map(Answer::from),
-            ("GET" | "HEAD", Some(name)) => self.get(name).map(Answer::from),
-            ("POST", None) if self.place.namespace.is_some() == (self.kind.scope == Scope::Namespaced) => {
-                self.create(&body).await.map(Answer::from)
-            }
+            ("GET" | "HEAD", Some(name)) if self.part != Part::Finalize => self.get(name).await.map(Answer::from),
+            ("POST", None) if is_within => self.create(&body).await.map(Answer::from),
             // Where custom kinds are served, nobody minds that a new object's name is in the address already.
             ("POST", Some(_)) if is_custom && self.part == Part::Whole => self.create(&body).await.map(Answer::from),
             ("PUT" | "PATCH", None) if is_custom => Err(Failure::bad_request("name must be provided")),
             ("PUT", Some(name)) => self.update(name, &body).await.map(Answer::from),
             ("PATCH", Some(name)) if self.part != Part::Finalize => self.patch(name, &body).await.map(Answer::from),
             ("DELETE", Some(name)) if self.part == Part::Whole => self.delete(name, &body).await.map(Answer::from),
+            ("DELETE", None) if !is_within => Err(if is_custom { Failure::no_such_page() } else { not_allowed() }),
             ("DELETE", None) if !self.is_of_namespaces() => self.delete_all(&body).await.map(Answer::from),
-            _ => Err(not_allowed()),
+            _ => Err(self.not_allowed()),
         }
+    }
+
+    /// Whether what is sent is in a format that is read here.
+    fn check_media_type(&self) -> Result<(), Failure> {
+        match self.head.method.as_str() {
+            "POST" | "PUT" => self.encoding().map(|_| ()),
+            "PATCH" => self.patch_type().map(|_| ()),
+            _ => Ok(()),
+        }
+    }
+
+    /// The failure of what can not be done with objects of the kind.
+    fn not_allowed(&self) -> Failure {
+        if self.kind.origin == Origin::Custom {
+            return Failure::method_not_allowed(self.kind.resource(), verb(self.head, &self.place));
+        }
+        not_allowed()
     }
 
     /// The version that is spoken.
@@ -276,34 +253,6 @@ impl Call<'_> {
         self.kind.group.is_empty() && self.kind.plural == "namespaces"
     }
 
-    /// Whether nothing is to be kept.
-    pub(crate) fn is_dry_run(&self) -> Result<bool, Failure> {
-        match self.head.query.text("dryRun") {
-            None => Ok(false),
-            Some("All") => Ok(true),
-            Some(other) => Err(self.unsupported("dryRun", json!([other]), "\"All\"")),
-        }
-    }
-
-    pub(crate) fn strictness(&self) -> Result<Strictness, Failure> {
-        let said = self.head.query.text("fieldValidation").unwrap_or_default();
-        Strictness::read(said)
-            .ok_or_else(|| self.unsupported("fieldValidation", said.into(), "\"\", \"Ignore\", \"Strict\", \"Warn\""))
-    }
-
-    /// The failure of an option that says none of what it can say.
-    fn unsupported(&self, option: &str, said: Value, supported: &str) -> Failure {
-        let options = match self.head.method.as_str() {
-            "PUT" => "UpdateOptions",
-            "PATCH" => "PatchOptions",
-            "DELETE" => "DeleteOptions",
-            _ => "CreateOptions",
-        };
-        let detail = format!("supported values: {supported}");
-        let error = FieldError::new(ErrorKind::NotSupported, &Path::Root.field(option), said, detail);
-        Failure::invalid_options(options, &[error])
-    }
-
     /// Who is known to have written: who says so, or the program that has asked.
     pub(crate) fn manager(&self) -> String {
         let said = self.head.query.text("fieldManager").map(str::to_owned);
@@ -320,10 +269,19 @@ impl Call<'_> {
 
     /// Reads a body that is an object of the kind, and what it says twice.
     pub(crate) fn read_body(&self, body: &[u8]) -> Result<(Value, Vec<String>), Failure> {
+        match self.encoding()? {
+            Encoding::Json => decode::json(body, &self.kind),
+            Encoding::Yaml => decode::yaml(body, &self.kind),
+            Encoding::Protobuf => Ok((protobuf::decode(body)?, Vec::new())),
+        }
+    }
+
+    /// How the body is encoded.
+    pub(super) fn encoding(&self) -> Result<Encoding, Failure> {
         match self.media_type() {
-            "" | JSON | "*/*" => decode::json(body, &self.kind),
-            YAML => decode::yaml(body, &self.kind),
-            PROTOBUF if self.kind.origin != Origin::Custom => Ok((protobuf::decode(body)?, Vec::new())),
+            "" | JSON | "*/*" => Ok(Encoding::Json),
+            YAML => Ok(Encoding::Yaml),
+            PROTOBUF if self.kind.origin != Origin::Custom => Ok(Encoding::Protobuf),
             _ => Err(Failure::unsupported_media_type(&[JSON, YAML, PROTOBUF])),
         }
     }
@@ -337,26 +295,41 @@ impl Call<'_> {
     pub(crate) fn wanted(&self, of_many: bool) -> Result<Wanted, Failure> {
         let wanted = negotiate(self.head.accept.as_deref(), of_many);
         let is_written = || clauses(self.head.accept.as_deref().unwrap_or_default()).iter().any(Clause::is_written);
-        wanted.map_err(
-            |failure| {
-                if self.kind.origin == Origin::Custom || is_written() { failure } else { unavailable() }
-            },
-        )
+        wanted.map_err(|failure| {
+            if self.kind.origin == Origin::Custom || is_written() { failure } else { unavailable(&MEDIA_TYPES) }
+        })
+    }
+
+    /// What has one form only, written as is wanted.
+    pub(crate) fn written(&self, code: u16, value: &Value) -> Body {
+        Body::written(code, value, writing(self.head.accept.as_deref()))
     }
 
     /// The fields that objects are selected by.
     pub(crate) fn fields(&self) -> Result<Fields, Failure> {
-        Fields::parse(&self.kind, self.version(), self.head.query.text("fieldSelector").unwrap_or_default())
+        let said = self.head.query.text("fieldSelector").unwrap_or_default();
+        let fields = Fields::parse(&self.kind, self.version(), said)?;
+        match self.place.name.as_deref().filter(|_| self.place.is_watch) {
+            Some(name) if fields.is_everything() => Fields::named(&self.kind, self.version(), name),
+            Some(name) if fields.name() != Some(name) => {
+                Err(Failure::bad_request("fieldSelector metadata.name doesn't match requested name"))
+            }
+            _ => Ok(fields),
+        }
     }
 
-    fn get(&self, name: &str) -> Result<Body, Failure> {
+    async fn get(&self, name: &str) -> Result<Body, Failure> {
         let wanted = self.wanted(false)?;
+        if let Some(text) = self.head.query.text("resourceVersion") {
+            let waited = self.server.store.wait_for(read_revision(text)?, PATIENCE).await;
+            waited.map_err(|error| too_new(&error))?;
+        }
         let subject = self.subject(name);
         let stored = self.server.store.get(&subject.key);
         let stored = stored.ok_or_else(|| Failure::not_found(self.kind.resource(), name))?;
         if self.part == Part::Scale {
             let object = super::object::shown(&stored, &self.kind, self.version());
-            return Ok(Body::value(200, &self.scale_of(&object)?));
+            return Ok(self.written(200, &self.scale_of(&object)?));
         }
         if wanted == (Wanted { form: Form::Plain, writing: Writing::Json }) {
             return Ok(Body::json(200, super::object::rendered(&stored, &self.kind, self.version())));
@@ -366,35 +339,13 @@ impl Call<'_> {
 }
 
 /// The failure of an answer in a form that there is not, as it is told for built-in kinds.
-fn unavailable() -> Failure {
-    let list = MEDIA_TYPES.join(", ");
-    let message = format!("406: Not Acceptable\n\nAvailable representations: {list}");
-    Failure { message, details: Some(Box::default()), ..Failure::not_acceptable(&MEDIA_TYPES) }
+pub(super) fn unavailable(forms: &[&str]) -> Failure {
+    let message = format!("406: Not Acceptable\n\nAvailable representations: {}", forms.join(", "));
+    Failure { message, details: Some(Box::default()), ..Failure::not_acceptable(forms) }
 }
 
 /// The failure of what can not be done with what the address names.
 pub(crate) fn not_allowed() -> Failure {
     let message = "the server does not allow this method on the requested resource".to_owned();
     Failure { code: 405, reason: "MethodNotAllowed", message, details: Some(Box::default()) }
-}
-
-impl Failure {
-    /// The Status.
-    pub(crate) fn status(&self) -> Value {
-        let mut status = json!({
-            "kind": "Status",
-            "apiVersion": "v1",
-            "metadata": {},
-            "status": "Failure",
-            "message": self.message,
-            "code": self.code,
-        });
-        if !self.reason.is_empty() {
-            status["reason"] = self.reason.into();
-        }
-        if let Some(details) = &self.details {
-            status["details"] = serde_json::to_value(details).unwrap_or_default();
-        }
-        status
-    }
 }

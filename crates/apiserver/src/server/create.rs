@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use super::{
-    call::{Body, Call},
+    answer::Body,
+    call::Call,
     object::{Subject, shown},
     unkept,
 };
@@ -31,6 +32,9 @@ impl Call<'_> {
         let namespace = self.place.namespace.clone().unwrap_or_default();
         metadata::expected_namespace(&self.kind, &mut object, &namespace)?;
         metadata::no_version_yet(&object)?;
+        for field in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
+            metadata::set(&mut object, field, None);
+        }
         let object = self.keep_new(object, None).await?;
         self.show(201, &object)
     }
@@ -63,17 +67,27 @@ impl Call<'_> {
                 Some(kept) => return Ok(kept),
                 None if is_generated => {}
                 None => {
-                    return Err(Failure::already_exists(self.kind.resource(), metadata::text(&object, "name")));
+                    return Err(self.taken(metadata::text(&object, "name")));
                 }
             }
         }
         Err(metadata::generated_name_conflict(&self.kind, metadata::text(&object, "generateName")))
     }
 
+    /// The failure of a new object whose name is taken, perhaps by one that is on its way out.
+    fn taken(&self, name: &str) -> Failure {
+        let failure = Failure::already_exists(self.kind.resource(), name);
+        let there = self.server.store.get(&self.subject(name).key).map(|stored| stored.value());
+        if there.is_none_or(|there| metadata::field(&there, "deletionTimestamp").is_none()) {
+            return failure;
+        }
+        Failure { message: format!("object is being deleted: {}", failure.message), ..failure }
+    }
+
     /// Keeps a new object, if its name is not taken.
     async fn keep_one(&self, object: Value) -> Result<Option<Value>, Failure> {
         let subject = Subject::new(&self.kind, self.place.namespace.as_deref(), metadata::text(&object, "name"));
-        if self.is_dry_run()? {
+        if self.is_dry_run() {
             return Ok(self.server.store.get(&subject.key).is_none().then_some(object));
         }
         match self.server.keep(&subject, object).await {
@@ -106,7 +120,7 @@ impl Call<'_> {
             }
             Origin::BuiltIn | Origin::Review => found.extend(decode::trim(object, &self.version().schema)),
         }
-        let warnings = self.strictness()?.judge(&whole, &self.kind, &self.place.version, found)?;
+        let warnings = self.strictness().judge(&whole, &self.kind, &self.place.version, found)?;
         self.warn(warnings);
         Ok(())
     }
@@ -142,6 +156,8 @@ impl Call<'_> {
     pub(super) fn reset(&self) -> Vec<&'static str> {
         let is_custom = self.kind.origin == Origin::Custom;
         match self.part {
+            // What is asked for can not be changed, so that nobody owns it.
+            Part::Whole if self.kind.plural == "certificatesigningrequests" => vec!["spec", "status"],
             Part::Whole | Part::Scale if self.version().subresources.status => vec!["status"],
             Part::Whole | Part::Scale => Vec::new(),
             Part::Status if is_custom => vec!["metadata", "spec"],

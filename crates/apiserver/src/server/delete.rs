@@ -4,8 +4,10 @@ use serde_json::{Value, json};
 
 use super::{
     Server,
-    call::{Body, Call},
+    answer::Body,
+    call::{Call, Encoding},
     object::{Subject, shown},
+    options::dry_run_rule,
     unkept, was_outrun,
 };
 use crate::{
@@ -80,12 +82,16 @@ impl Terms {
                 return Err(wrong_policy(ErrorKind::Invalid, policy, why));
             }
         };
-        let dry = options["dryRun"].as_array().is_some_and(|dry| dry.iter().any(|it| it == "All"));
+        let dry = options["dryRun"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let dry: Vec<_> = dry.map(str::to_owned).collect();
+        if let Some(error) = dry_run_rule(&dry) {
+            return Err(Failure::invalid_options("DeleteOptions", &[error]));
+        }
         Ok(Self {
             uid: text("/preconditions/uid"),
             resource_version: text("/preconditions/resourceVersion"),
             propagation,
-            is_dry_run: dry,
+            is_dry_run: !dry.is_empty(),
         })
     }
 
@@ -149,7 +155,7 @@ impl Call<'_> {
             Gone::Now(object) if self.kind.plural == "pods" || self.kind.plural == "serviceaccounts" => {
                 self.show(200, &self.retyped(object))
             }
-            Gone::Now(object) => Ok(Body::value(200, &self.farewell(&object))),
+            Gone::Now(object) => Ok(self.written(200, &self.farewell(&object))),
         }
     }
 
@@ -180,34 +186,41 @@ impl Call<'_> {
         super::object::shown_value(object, &self.kind, self.version())
     }
 
+    /// How objects are to go: as the body says, or else the address.
     fn terms(&self, body: &[u8]) -> Result<Terms, Failure> {
-        let mut options = match body {
-            [] => json!({}),
-            body if self.media_type() == "application/vnd.kubernetes.protobuf" => {
-                protobuf::decode_as(body, "meta.k8s.io/v1", "DeleteOptions")?
-            }
-            body => {
-                let read = decode::read_json(body).map_err(|problem| {
-                    Failure::bad_request(format!("couldn't get version/kind; json parse error: {problem}"))
-                });
-                read?.0
-            }
+        if body.is_empty() { self.said_terms() } else { Terms::read(&self.sent_terms(body)?) }
+    }
+
+    fn said_terms(&self) -> Result<Terms, Failure> {
+        let query = &self.head.query;
+        query.number::<i64>("gracePeriodSeconds")?;
+        let mut options = json!({ "dryRun": query.texts("dryRun") });
+        if query.text("orphanDependents").is_some() {
+            options["orphanDependents"] = query.flag("orphanDependents").into();
+        }
+        if let Some(policy) = query.text("propagationPolicy") {
+            options["propagationPolicy"] = policy.into();
+        }
+        Terms::read(&options)
+    }
+
+    fn sent_terms(&self, body: &[u8]) -> Result<Value, Failure> {
+        let unreadable =
+            |problem| Failure::bad_request(format!("couldn't get version/kind; json parse error: {problem}"));
+        let (options, _) = match self.encoding()? {
+            Encoding::Protobuf => (protobuf::decode_as(body, "meta.k8s.io/v1", "DeleteOptions")?, Vec::new()),
+            Encoding::Yaml => decode::read_yaml(body).map_err(unreadable)?,
+            Encoding::Json => decode::read_json(body).map_err(unreadable)?,
         };
-        self.head.query.number::<i64>("gracePeriodSeconds")?;
-        let said = |name: &str| options[name].as_str().unwrap_or_default();
+        let options = if options.is_null() { json!({}) } else { options };
+        let said = |name: &str| options.get(name).and_then(Value::as_str).unwrap_or_default();
         if !matches!(said("kind"), "" | "DeleteOptions") {
             let (kind, version) = (said("kind"), said("apiVersion"));
             let message = format!("no kind {kind:?} is registered for version {version:?} in scheme {SCHEME:?}");
             return Err(Failure::bad_request(message));
         }
-        if self.head.query.text("orphanDependents").is_some() {
-            options["orphanDependents"] = self.head.query.flag("orphanDependents").into();
-        }
-        if let Some(policy) = self.head.query.text("propagationPolicy") {
-            options["propagationPolicy"] = policy.into();
-        }
-        let terms = Terms::read(&options)?;
-        Ok(Terms { is_dry_run: terms.is_dry_run || self.is_dry_run()?, ..terms })
+        decode::check_options(&options)?;
+        Ok(options)
     }
 
     /// What is answered when an object is gone.
@@ -263,7 +276,7 @@ impl Server {
             if is_dry_run {
                 return Ok(Gone::Now(new));
             }
-            let last = self.drop_object(subject, stored).await?;
+            let last = self.drop_object(subject, stored, stored.value()).await?;
             return Ok(Gone::Now(last.value()));
         }
         metadata::begin_deletion(&mut new, &self.now());
@@ -292,7 +305,7 @@ impl Server {
             let old = stored.value();
             let Some(new) = make(&old) else { return Ok(()) };
             let written = if super::update::is_done_with(&subject.kind, &old, &new) {
-                self.finish(subject, &stored, new).await
+                self.drop_object(subject, &stored, new).await
             } else {
                 self.replace(subject, &stored, new).await
             };
@@ -302,14 +315,6 @@ impl Server {
                 Err(error) => return Err(unkept(&error)),
             }
         }
-    }
-
-    /// Lets an object go that nothing holds any more, with its last change.
-    pub(super) async fn finish(&self, subject: &Subject, old: &Stored, last: Value) -> Result<Stored, WriteError> {
-        let form = subject.kept_form(last);
-        let stored = self.store.delete(subject.key.clone(), old.revision(), form).await?;
-        self.settle(subject, Some(old), None);
-        Ok(stored)
     }
 }
 

@@ -4,31 +4,46 @@ use serde_json::{Value, json};
 
 use super::{
     Server, all_kinds,
-    call::{Body, Head},
-    list::written,
+    answer::{Body, Head},
+    call::{not_allowed, unavailable},
 };
 use crate::{
     discovery::{self, AGGREGATED, Root},
     failure::Failure,
-    negotiation::{clauses, negotiate},
+    negotiation::{Clause, Writing, clauses, writing},
     openapi,
-    user::User,
+    request::Query,
 };
 
 /// The version of Kubernetes whose API this is.
 const MINOR: u32 = 36;
 
+/// Where the server says how it is.
+const PROBES: [&str; 3] = ["healthz", "livez", "readyz"];
+/// What is looked at to see how the server is.
+const CHECKS: [&str; 1] = ["ping"];
+
 impl Server {
-    pub(super) fn describe(&self, _user: &User, head: &Head, parts: &[String]) -> Result<Body, Failure> {
-        if !matches!(head.method.as_str(), "GET" | "HEAD") {
-            return Err(super::call::not_allowed());
-        }
+    pub(super) fn describe(&self, head: &Head, parts: &[String]) -> Result<Body, Failure> {
+        let described = self.described(head, parts)?;
+        let is_read = matches!(head.method.as_str(), "GET" | "HEAD");
+        // Some answer whatever is done to them.
+        let first = parts.first().map(String::as_str).unwrap_or_default();
+        let answers_all = PROBES.contains(&first) || (first == "apis" && parts.len() == 1);
+        if is_read || answers_all { Ok(described) } else { Err(not_allowed()) }
+    }
+
+    fn described(&self, head: &Head, parts: &[String]) -> Result<Body, Failure> {
         let texts: Vec<_> = parts.iter().map(String::as_str).collect();
         let served = self.served();
         let kinds = || all_kinds(&served);
         let found = match *texts.as_slice() {
-            ["healthz" | "readyz" | "livez"] => return Ok(plain("ok")),
-            ["version"] => Some(version()),
+            [probe] if PROBES.contains(&probe) => return Ok(Body::plain(200, health(probe, &head.query))),
+            [probe, check] if PROBES.contains(&probe) && CHECKS.contains(&check) => return Ok(Body::plain(200, "ok")),
+            ["version"] if writing(head.accept.as_deref()) != Writing::Json => {
+                return Err(unavailable(&[Writing::Json.media_type()]));
+            }
+            ["version"] => return Ok(Body::value(200, &version())),
             ["api"] if wants_all(head) => return Ok(aggregated(&discovery::aggregated(&kinds(), Root::Core))),
             ["apis"] if wants_all(head) => return Ok(aggregated(&discovery::aggregated(&kinds(), Root::Groups))),
             ["api"] => Some(discovery::api_versions("")),
@@ -41,9 +56,8 @@ impl Server {
             ["openapi", "v3", ..] => {
                 let path = texts[2..].join("/");
                 let document = served.documents().iter().find(|document| document.path == path);
-                return document
-                    .map(|document| Body::json(200, document.text.clone()))
-                    .ok_or_else(Failure::no_such_path);
+                let nothing = || Body { media_type: String::new(), ..Body::json(404, "") };
+                return Ok(document.map_or_else(nothing, |document| Body::json(200, document.text.clone())));
             }
             [".well-known", "openid-configuration"] => Some(openid()),
             ["openid", "v1", "jwks"] => Some(self.issuer.key_set()),
@@ -52,14 +66,25 @@ impl Server {
             ),
             _ => None,
         };
-        let found = found.ok_or_else(Failure::no_such_page)?;
-        let wanted = negotiate(head.accept.as_deref(), false).map(|wanted| wanted.writing);
-        Ok(written(200, &found, wanted.unwrap_or(crate::negotiation::Writing::Json)))
+        let nothing = || match *texts.as_slice() {
+            ["api" | "version", ..] => Failure::no_such_path(),
+            ["apis", group, ..] => served.nothing_in(group),
+            _ => Failure::no_such_page(),
+        };
+        let found = found.ok_or_else(nothing)?;
+        Ok(Body::written(200, &found, writing(head.accept.as_deref())))
     }
 }
 
-fn plain(text: &'static str) -> Body {
-    Body { media_type: "text/plain; charset=utf-8".to_owned(), ..Body::json(200, text) }
+/// How the server is. It answers, so it is well; who asks for more hears what was looked at.
+fn health(probe: &str, query: &Query) -> String {
+    if !query.flag("verbose") {
+        return "ok".to_owned();
+    }
+    let is_excluded = |check: &str| query.text("exclude") == Some(check);
+    let line = |check: &&str| format!("[+]{check} {}ok\n", if is_excluded(check) { "excluded: " } else { "" });
+    let looked_at: String = CHECKS.iter().map(line).collect();
+    format!("{looked_at}{probe} check passed\n")
 }
 
 /// What is said in the older OpenAPI, as text or as protobuf.
@@ -77,7 +102,7 @@ fn aggregated(value: &Value) -> Body {
 
 /// Whether everything is asked for in one answer.
 fn wants_all(head: &Head) -> bool {
-    let is_all = |clause: &crate::negotiation::Clause<'_>| {
+    let is_all = |clause: &Clause<'_>| {
         clause.parameter("as") == Some("APIGroupDiscoveryList")
             && clause.parameter("g") == Some("apidiscovery.k8s.io")
             && clause.parameter("v") == Some("v2")
@@ -99,8 +124,17 @@ fn version() -> Value {
         "buildDate": "1970-01-01T00:00:00Z",
         "goVersion": "",
         "compiler": "rustc",
-        "platform": format!("{}/{}", std::env::consts::OS, std::env::consts::ARCH),
+        "platform": format!("{}/{}", std::env::consts::OS, architecture()),
     })
+}
+
+/// The machine, as Kubernetes calls it.
+fn architecture() -> &'static str {
+    match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    }
 }
 
 /// How others check the tokens of service accounts.

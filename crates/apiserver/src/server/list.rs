@@ -7,14 +7,15 @@ use bytes::{BufMut, Bytes, BytesMut};
 use serde_json::{Value, json};
 
 use super::{
-    call::{Body, Call},
+    answer::Body,
+    call::Call,
     object::{resource_of, shown, type_prefix, write_shown},
     watch::forbidden,
 };
 use crate::{
     failure::Failure,
     field::{ErrorKind, FieldError, Path},
-    kind::Origin,
+    kind::{Kind, Origin, Version},
     negotiation::{Form, Wanted, Writing},
     selector::{Fields, Labels},
     store::{Continue, ListError, Page, Scope, Stored},
@@ -22,7 +23,7 @@ use crate::{
 };
 
 /// How long it is waited for a revision that has not come yet.
-const PATIENCE: Duration = Duration::from_secs(3);
+pub(super) const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Which objects are asked for.
 pub(super) struct Selection {
@@ -35,13 +36,13 @@ impl Selection {
         self.labels.is_everything() && self.fields.is_everything()
     }
 
-    /// Whether an object is asked for.
-    pub(super) fn takes(&self, call: &Call<'_>, stored: &Stored) -> bool {
+    /// Whether an object is asked for, by who sees it in a version.
+    pub(super) fn takes(&self, stored: &Stored, kind: &Kind, version: &Version) -> bool {
         let has_labels = || {
             let labels = stored.labels();
             self.labels.holds_of(|name| labels.get(name).map(String::as_str))
         };
-        let has_fields = || self.fields.matches(&shown(stored, &call.kind, call.version()));
+        let has_fields = || self.fields.matches(&shown(stored, kind, version));
         (self.labels.is_everything() || has_labels()) && (self.fields.is_everything() || has_fields())
     }
 }
@@ -69,7 +70,7 @@ impl Call<'_> {
         let selection = self.selection()?;
         let page = self.server.store.list(&resource_of(&self.kind), &self.scope(&selection), None, None);
         let items = page.map_err(Failure::internal)?.items;
-        Ok(items.into_iter().filter(|stored| selection.takes(self, stored)).collect())
+        Ok(items.into_iter().filter(|stored| selection.takes(stored, &self.kind, self.version())).collect())
     }
 
     pub(super) async fn list(&self) -> Result<Body, Failure> {
@@ -83,11 +84,11 @@ impl Call<'_> {
                 metadata["remainingItemCount"] = page.remaining.into();
             }
         }
+        // Lists of custom kinds say that they do not go on.
+        if wanted.form == Form::Plain && self.kind.origin == Origin::Custom && page.next.is_none() {
+            metadata["continue"] = "".into();
+        }
         if wanted == (Wanted { form: Form::Plain, writing: Writing::Json }) {
-            // Lists of custom kinds say that they do not go on.
-            if self.kind.origin == Origin::Custom && page.next.is_none() {
-                metadata["continue"] = "".into();
-            }
             return Ok(Body::json(200, self.joined(&page.items, &metadata)));
         }
         let objects: Vec<_> = page.items.iter().map(|stored| shown(stored, &self.kind, self.version())).collect();
@@ -99,6 +100,9 @@ impl Call<'_> {
         let query = &self.head.query;
         let limit =
             query.number::<i64>("limit")?.and_then(|limit| usize::try_from(limit).ok()).filter(|limit| *limit > 0);
+        // Whoever takes any state takes all of it.
+        let is_any = query.text("resourceVersion") == Some("0") && query.text("continue").is_none();
+        let limit = limit.filter(|_| !is_any);
         let from = match query.text("continue") {
             Some(text) => Some(self.resumed(text)?),
             None => self.beginning().await?,
@@ -114,7 +118,7 @@ impl Call<'_> {
             return list(from.as_ref(), limit);
         }
         let mut page = list(from.as_ref(), None)?;
-        page.items.retain(|stored| selection.takes(self, stored));
+        page.items.retain(|stored| selection.takes(stored, &self.kind, self.version()));
         let limit = limit.unwrap_or(usize::MAX);
         if page.items.len() > limit {
             page.items.truncate(limit);
@@ -154,6 +158,14 @@ impl Call<'_> {
     }
 
     fn resumed(&self, text: &str) -> Result<Continue, Failure> {
+        if self.head.query.text("resourceVersionMatch").is_some() {
+            let problems = ["unless resourceVersion is provided", "when continue is provided"];
+            let errors = problems.map(|problem| {
+                forbidden("resourceVersionMatch", &format!("resourceVersionMatch is forbidden {problem}"))
+            });
+            let is_said = self.head.query.text("resourceVersion").is_some();
+            return Err(Failure::invalid_options("ListOptions", &errors[usize::from(is_said)..]));
+        }
         if self.head.query.text("resourceVersion").is_some_and(|version| version != "0") {
             return Err(Failure::bad_request("specifying resource version is not allowed when using continue"));
         }
@@ -193,14 +205,14 @@ impl Call<'_> {
     pub(super) fn show(&self, code: u16, object: &Value) -> Result<Body, Failure> {
         let wanted = self.wanted(false)?;
         let shown = match wanted.form {
-            Form::Plain => return Ok(written(code, object, wanted.writing)),
+            Form::Plain => return Ok(Body::written(code, object, wanted.writing)),
             Form::Table(meta) => {
                 let metadata = json!({ "resourceVersion": crate::metadata::text(object, "resourceVersion") });
                 self.tabled(std::slice::from_ref(object), &metadata, meta)?
             }
             Form::Metadata(meta) => table::metadata_only(object, meta),
         };
-        Ok(written(code, &shown, wanted.writing))
+        Ok(Body::written(code, &shown, wanted.writing))
     }
 
     /// Shows objects as they are wanted.
@@ -220,7 +232,7 @@ impl Call<'_> {
             Form::Table(meta) => self.tabled(objects, metadata, meta)?,
             Form::Metadata(meta) => table::metadata_only_list(objects, metadata, meta),
         };
-        Ok(written(200, &shown, wanted.writing))
+        Ok(Body::written(200, &shown, wanted.writing))
     }
 
     fn tabled(&self, objects: &[Value], metadata: &Value, meta: MetaVersion) -> Result<Value, Failure> {
@@ -243,17 +255,6 @@ fn untyped(mut object: Value) -> Value {
     object
 }
 
-/// An answer, written as is wanted.
-pub(super) fn written(code: u16, value: &Value, writing: Writing) -> Body {
-    match writing {
-        Writing::Json => Body::value(code, value),
-        Writing::Yaml => {
-            let text = serde_saphyr::to_string(value).unwrap_or_else(|_| value.to_string());
-            Body { media_type: Writing::Yaml.media_type().to_owned(), ..Body::json(code, text) }
-        }
-    }
-}
-
 /// A revision, as clients write it.
 pub(super) fn revision_in(text: &str) -> Result<u64, Failure> {
     let malformed = |_| Failure::bad_request(format!("invalid resource version: {}", malformed_revision(text)));
@@ -261,7 +262,9 @@ pub(super) fn revision_in(text: &str) -> Result<u64, Failure> {
 }
 
 pub(super) fn malformed_revision(text: &str) -> String {
-    format!("resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax")
+    let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+    let problem = if is_number { "value out of range" } else { "invalid syntax" };
+    format!("resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: {problem}")
 }
 
 fn unsupported_match(said: &str) -> Failure {

@@ -2,10 +2,7 @@
 
 use serde_json::Value;
 
-use super::{
-    AUDIENCE,
-    call::{Body, Call},
-};
+use super::{AUDIENCE, answer::Body, call::Call};
 use crate::{
     access::review::{self, TokenHolder},
     decode,
@@ -56,7 +53,7 @@ impl Call<'_> {
         let account = Account { namespace, name, uid: metadata::text(&account, "uid") };
         let request = TokenRequest { body, now: self.server.clock.now(), id: self.server.ids.uid() };
         let issued = self.server.issuer.issue(request, &account, &[AUDIENCE.to_owned()])?;
-        Ok(Body::value(201, &issued))
+        Ok(self.written(201, &issued))
     }
 
     /// Reads a body that is of another kind than the address.

@@ -1,15 +1,12 @@
 //! How many replicas an object has, as a thing of its own.
 
+use drover_engine::jsonpath::JsonPath;
 use serde_json::{Value, json};
 
-use super::{
-    call::{Body, Call},
-    update::Wanted,
-};
+use super::{answer::Body, call::Call, update::Wanted};
 use crate::{
     failure::{About, Failure},
     field::{ErrorKind, FieldError, Path},
-    jsonpath::JsonPath,
     kind::Scale,
     metadata,
 };
@@ -67,7 +64,7 @@ impl Call<'_> {
             Ok(Wanted { object: new, is_applied: false })
         };
         let changed = self.change(name, wanted).await?;
-        Ok(Body::value(200, &self.scale_of(&changed)?))
+        Ok(self.written(200, &self.scale_of(&changed)?))
     }
 }
 

@@ -10,8 +10,9 @@ use serde_json::Value;
 use super::all_kinds;
 use crate::{
     catalog::{Kinds, definitions},
-    field::FieldError,
-    kind::{Kind, Version},
+    failure::Failure,
+    field::{ErrorKind, FieldError, Path},
+    kind::{Kind, Origin, Version},
     openapi::{Document, documents},
     schema::{
         rules::{self, Rules},
@@ -25,20 +26,22 @@ pub(crate) struct Served {
     pub(crate) kinds: Kinds,
     /// What objects of custom kinds are checked by, by group and name in addresses, and by version.
     checks: BTreeMap<(String, String), BTreeMap<String, Arc<Checks>>>,
-    documents: Arc<OnceLock<Vec<Document>>>,
+    documents: Arc<OnceLock<Vec<Arc<Document>>>>,
+    /// The documents that were made before the last change, and are still right.
+    unchanged: Vec<Arc<Document>>,
 }
 
 /// What objects of one version of a custom kind are checked by. It is made when it is first needed.
 #[derive(Debug)]
 pub(crate) struct Checks {
     version: Version,
-    made: OnceLock<(Validator, Option<Rules>)>,
+    made: OnceLock<(Validator, Result<Rules, Vec<FieldError>>)>,
 }
 
 impl Served {
     /// The same, with a custom kind besides, or instead of the one with its name.
     pub(crate) fn with(&self, kind: Kind) -> Self {
-        let mut served = self.changed();
+        let mut served = self.changed(&kind.group);
         let checks = |version: &Version| Arc::new(Checks { version: version.clone(), made: OnceLock::new() });
         let versions = kind.versions.iter().map(|version| (version.name.clone(), checks(version))).collect();
         served.checks.insert((kind.group.clone(), kind.plural.clone()), versions);
@@ -48,19 +51,28 @@ impl Served {
 
     /// The same, without a custom kind.
     pub(crate) fn without(&self, group: &str, plural: &str) -> Self {
-        let mut served = self.changed();
+        let mut served = self.changed(group);
         served.kinds.remove_custom(group, plural);
         served.checks.remove(&(group.to_owned(), plural.to_owned()));
         served
     }
 
-    fn changed(&self) -> Self {
-        Self { documents: Arc::default(), ..self.clone() }
+    /// The same, where something of a group is about to change.
+    fn changed(&self, group: &str) -> Self {
+        let made = self.documents.get().unwrap_or(&self.unchanged).iter();
+        let unchanged = made.filter(|document| !document.is_of_group(group)).cloned().collect();
+        Self { documents: Arc::default(), unchanged, ..self.clone() }
+    }
+
+    /// The failure of what is not in a group: where no built-in kinds are, nobody knows of it at all.
+    pub(crate) fn nothing_in(&self, group: &str) -> Failure {
+        let is_built_in = |kind: &Arc<Kind>| kind.group == group && kind.origin != Origin::Custom;
+        if self.kinds.iter().any(is_built_in) { Failure::no_such_path() } else { Failure::no_such_page() }
     }
 
     /// What is said about all that is served.
-    pub(crate) fn documents(&self) -> &[Document] {
-        self.documents.get_or_init(|| documents(&all_kinds(self), definitions()))
+    pub(crate) fn documents(&self) -> &[Arc<Document>] {
+        self.documents.get_or_init(|| documents(&all_kinds(self), definitions(), &self.unchanged))
     }
 
     /// What objects of a version are checked by; nothing for built-in kinds, which have rules of their own.
@@ -70,11 +82,8 @@ impl Served {
 }
 
 impl Checks {
-    fn made(&self) -> &(Validator, Option<Rules>) {
-        self.made.get_or_init(|| {
-            // Rules that can not be compiled were refused with their definition.
-            (Validator::new(&self.version.schema), Rules::compile(&self.version.openapi).ok())
-        })
+    fn made(&self) -> &(Validator, Result<Rules, Vec<FieldError>>) {
+        self.made.get_or_init(|| (Validator::new(&self.version.schema), Rules::compile(&self.version.openapi)))
     }
 
     /// What is wrong with an object, besides what was found already.
@@ -92,14 +101,49 @@ impl Checks {
     }
 
     fn with_rules(&self, mut errors: Vec<FieldError>, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
-        let (_, Some(rules)) = self.made() else { return errors };
-        if rules.is_empty() {
-            return errors;
-        }
+        let rules = match &self.made().1 {
+            Ok(rules) if rules.is_empty() => return errors,
+            Ok(rules) => rules,
+            // They were refused with their definition, unless that was kept by a server that knew less. Who relies on a rule must not find it gone.
+            Err(faults) => {
+                let uncompiled = |fault: &FieldError| {
+                    let detail = format!("rule compile error: {}: {}", fault.field, fault.detail);
+                    FieldError::new(ErrorKind::Invalid, &Path::Root, Value::Null, detail)
+                };
+                errors.extend(faults.iter().map(uncompiled));
+                return errors;
+            }
+        };
         match rules::blocked(&errors) {
             Some(blocked) => errors.push(blocked),
             None => errors.extend(rules.check(object, old)),
         }
         errors
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::definition;
+
+    #[test]
+    fn a_rule_that_can_not_be_compiled_any_more_is_not_forgotten() {
+        let schema = json!({ "type": "object", "properties": { "spec": {
+            "type": "object", "properties": { "size": { "type": "integer" } },
+            "x-kubernetes-validations": [{ "rule": "self.none > 1" }],
+        } } });
+        let definition = json!({ "spec": {
+            "group": "kept.example", "scope": "Namespaced", "names": { "plural": "widgets", "kind": "Widget" },
+            "versions": [{ "name": "v1", "served": true, "storage": true, "schema": { "openAPIV3Schema": schema } }],
+        } });
+        let served = Served::default().with(definition::kind(&definition));
+        let (kind, _) = served.kinds.get("kept.example", "v1", "widgets").expect("it is served");
+        let checks = served.checks(&kind, "v1").expect("it is checked");
+        let errors = checks.check(Vec::new(), &json!({ "spec": { "size": 1 } }), None);
+        assert_eq!(errors.len(), 1);
+        assert!(errors[0].detail.contains("rule compile error") && errors[0].detail.contains("none"), "{errors:?}");
     }
 }

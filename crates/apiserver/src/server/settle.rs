@@ -7,8 +7,8 @@ use serde_json::Value;
 use super::{Served, Server, object::Subject};
 use crate::{
     definition::{self, Taken},
-    keeping::Task,
-    kind::Kind,
+    keeping::{Task, Ties},
+    kind::{Kind, Origin},
     metadata,
     store::{Key, Resource, Scope, Stored},
 };
@@ -25,7 +25,7 @@ impl Server {
         for kind in self.served().kinds.iter() {
             for stored in self.objects_of(kind) {
                 let subject = Subject::new(kind, stored.namespace(), stored.name());
-                self.note(&subject, None, Some(&stored.value()));
+                self.note(&subject, &stored, &Ties::of(&stored.value()));
             }
         }
     }
@@ -44,11 +44,16 @@ impl Server {
         self.store.list(&resource, &Scope::all(), None, None).map(|page| page.items).unwrap_or_default()
     }
 
-    /// Sees to what follows from a change.
-    pub(super) fn settle(&self, subject: &Subject, old: Option<&Stored>, new: Option<&Stored>) {
+    /// Sees to what follows from a new or changed object.
+    pub(super) fn settle(&self, subject: &Subject, stored: &Stored, ties: &Ties) {
         self.enforce(subject);
-        let (old, new) = (old.map(Stored::value), new.map(Stored::value));
-        self.note(subject, old.as_ref(), new.as_ref());
+        self.note(subject, stored, ties);
+    }
+
+    /// Sees to what follows from the end of an object.
+    pub(super) fn settle_end(&self, subject: &Subject, ties: &Ties) {
+        self.enforce(subject);
+        self.note_end(subject, ties);
     }
 
     /// Puts into force what an object says now. It is read under the lock, so that the last who changes it has the last word.
@@ -111,35 +116,55 @@ impl Server {
         crd["status"] = definition::status(crd, &taken, &self.now());
     }
 
-    /// Notes what there is to tidy up.
-    fn note(&self, subject: &Subject, old: Option<&Value>, new: Option<&Value>) {
-        let Subject { kind, namespace, name, .. } = subject;
-        let orphans = self.owners().change(subject, old, new);
-        for task in orphans {
-            self.remind(task);
-        }
-        let is_going = new.is_some_and(|new| metadata::field(new, "deletionTimestamp").is_some());
+    /// Notes what there is to tidy up after a new or changed object.
+    fn note(&self, subject: &Subject, stored: &Stored, ties: &Ties) {
+        self.note_owners(subject, stored, ties);
+        let Subject { kind, name, .. } = subject;
         match (kind.group.as_str(), kind.plural.as_str()) {
-            ("", "namespaces") if is_going => self.remind(Task::Namespace(name.clone())),
-            (EXTENSIONS, "customresourcedefinitions") if is_going => self.remind(Task::Definition(name.clone())),
-            ("certificates.k8s.io", "certificatesigningrequests") if new.is_some() => {
-                self.remind(Task::Request(name.clone()));
-            }
+            ("", "namespaces") if ties.is_going => self.remind(Task::Namespace(name.clone())),
+            (EXTENSIONS, "customresourcedefinitions") if ties.is_going => self.remind(Task::Definition(name.clone())),
+            ("certificates.k8s.io", "certificatesigningrequests") => self.remind(Task::Request(name.clone())),
             (RBAC, "clusterroles") => self.remind(Task::Roles),
-            (RBAC, "clusterrolebindings") if new.is_some() => self.remind(Task::Requests),
+            (RBAC, "clusterrolebindings") => self.remind(Task::Requests),
             _ => {}
         }
-        // Who waits for a namespace, or a kind, to be empty.
-        if let Some(namespace) = namespace.as_deref().filter(|_| new.is_none()) {
-            let key = Key::new(&Resource::new("", "namespaces"), None, namespace);
-            let is_leaving = |stored: Stored| metadata::field(&stored.value(), "deletionTimestamp").is_some();
-            if self.store.get(&key).is_some_and(is_leaving) {
-                self.remind(Task::Namespace(namespace.to_owned()));
-            }
+    }
+
+    fn note_owners(&self, subject: &Subject, stored: &Stored, ties: &Ties) {
+        let mut owners = self.owners();
+        // Who has changed it since takes note of that, and has the last word.
+        let is_last = self.store.get(&subject.key).is_some_and(|last| last.revision() == stored.revision());
+        let tasks = if is_last { owners.change(subject, ties) } else { Vec::new() };
+        for task in tasks {
+            self.remind(task);
         }
-        if new.is_none() && kind.origin == crate::kind::Origin::Custom {
+    }
+
+    /// Notes what there is to tidy up after the end of an object.
+    fn note_end(&self, subject: &Subject, ties: &Ties) {
+        let Subject { kind, namespace, key, .. } = subject;
+        let mut owners = self.owners();
+        let tasks = owners.end(subject, ties, self.store.get(key).is_some());
+        drop(owners);
+        for task in tasks {
+            self.remind(task);
+        }
+        if (kind.group.as_str(), kind.plural.as_str()) == (RBAC, "clusterroles") {
+            self.remind(Task::Roles);
+        }
+        // Who waits for a namespace, or a kind, to be empty.
+        if let Some(namespace) = namespace.as_deref().filter(|namespace| self.is_leaving(namespace)) {
+            self.remind(Task::Namespace(namespace.to_owned()));
+        }
+        if kind.origin == Origin::Custom {
             self.remind(Task::Definition(format!("{}.{}", kind.plural, kind.group)));
         }
+    }
+
+    /// Whether a namespace is on its way out.
+    fn is_leaving(&self, namespace: &str) -> bool {
+        let stored = self.store.get(&Key::new(&Resource::new("", "namespaces"), None, namespace));
+        stored.is_some_and(|stored| metadata::field(&stored.value(), "deletionTimestamp").is_some())
     }
 }
 

@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use super::{
-    call::{Body, Call},
+    answer::Body,
+    call::Call,
     object::{Subject, shown},
     unkept, was_outrun,
 };
@@ -104,11 +105,11 @@ impl Call<'_> {
         old: &Value,
         new: Value,
     ) -> Result<Option<Value>, Failure> {
-        if self.is_dry_run()? {
+        if self.is_dry_run() {
             return Ok(Some(new));
         }
         let kept = if is_done_with(&self.kind, old, &new) {
-            self.server.finish(subject, stored, new).await
+            self.server.drop_object(subject, stored, new).await
         } else {
             self.server.replace(subject, stored, new).await
         };

@@ -7,43 +7,43 @@ use drover_runtime::clock::{Clock, Tick};
 use serde_json::{Value, json};
 
 use super::{
-    call::{Answer, Call},
-    list::{Selection, malformed_revision, too_new},
+    answer::Answer,
+    call::Call,
+    list::{PATIENCE, Selection, malformed_revision, too_new},
     object::{resource_of, shown, type_prefix, write_shown},
 };
 use crate::{
     failure::Failure,
     field::{ErrorKind, FieldError, Path},
     kind::{Kind, Version},
-    negotiation::Form,
+    negotiation::{Form, Writing},
     ownership::unforeseen,
-    selector::{Fields, Labels},
     store::{Change, Event, Stored, TooOld, Watch, WatchEnd},
     table::{self, Headings, Include, MetaVersion, Options, Printer},
 };
 
+/// What events can be told in, as failures list it.
+const STREAMS: [&str; 2] = ["application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch"];
 /// How many events are told in one go.
 const BATCH: usize = 256;
 /// How often a client hears how far it is.
 const BOOKMARK_INTERVAL: Duration = Duration::from_mins(1);
 /// For how long a client may follow that does not say for how long it wants to.
 const LIFETIME: Duration = Duration::from_mins(45);
-/// How long it is waited for a revision that has not come yet.
-const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Somebody who is told what happens.
 pub(crate) struct Watching {
     kind: Arc<Kind>,
     version: Version,
-    labels: Labels,
-    fields: Fields,
+    selection: Selection,
     form: Form,
     include: Include,
     printer: Option<Printer>,
     has_headings: bool,
     /// What is told before anything else.
     first: VecDeque<Bytes>,
-    watch: Result<Watch, TooOld>,
+    /// What happens then, or why it can not be told.
+    watch: Result<Watch, Failure>,
     has_bookmarks: bool,
     clock: Clock,
     ends: Tick,
@@ -55,10 +55,10 @@ pub(crate) struct Watching {
 enum Beginning {
     /// From now, and nothing before.
     Now,
-    /// From what is there.
-    State,
+    /// From what is there, once that is not older than a revision.
+    State(u64),
     /// From what is there, told apart from what comes then.
-    MarkedState,
+    MarkedState(u64),
     /// From after a revision.
     Revision(u64),
 }
@@ -66,6 +66,9 @@ enum Beginning {
 impl Call<'_> {
     pub(super) async fn watch(&self) -> Result<Answer, Failure> {
         let wanted = self.wanted(false).or_else(|failure| self.wanted(true).map_err(|_| failure))?;
+        if wanted.writing == Writing::Yaml {
+            return Err(Failure::not_acceptable(&STREAMS));
+        }
         let selection = self.selection()?;
         let query = &self.head.query;
         let lifetime = query.number::<u64>("timeoutSeconds")?.filter(|seconds| *seconds > 0);
@@ -75,23 +78,27 @@ impl Call<'_> {
         let store = &self.server.store;
         let (state, watch) = match &beginning {
             Beginning::Now => (Vec::new(), Ok(store.start(&resource, &scope).1)),
-            Beginning::State | Beginning::MarkedState => {
-                let (state, watch) = store.start(&resource, &scope);
-                (state, Ok(watch))
+            Beginning::State(revision) | Beginning::MarkedState(revision) => {
+                match store.wait_for(*revision, PATIENCE).await {
+                    Ok(()) => {
+                        let (state, watch) = store.start(&resource, &scope);
+                        (state, Ok(watch))
+                    }
+                    Err(error) => (Vec::new(), Err(too_new(&error))),
+                }
             }
+            // A revision that is yet to come may come later.
             Beginning::Revision(revision) => {
-                store.wait_for(*revision, PATIENCE).await.map_err(|error| too_new(&error))?;
-                (Vec::new(), store.watch(&resource, &scope, *revision))
+                let watch = store.watch(&resource, &scope, *revision);
+                (Vec::new(), watch.map_err(|error| expired(&error)))
             }
         };
-        let is_asked = |stored: &Stored| selection.takes(self, stored);
+        let is_asked = |stored: &Stored| selection.takes(stored, &self.kind, self.version());
         let state: Vec<_> = state.into_iter().filter(is_asked).collect();
         let now = self.server.clock.tick();
-        let Selection { labels, fields } = selection;
         let mut watching = Watching {
             version: self.version().clone(),
-            labels,
-            fields,
+            selection,
             form: wanted.form,
             include: self.include()?,
             printer: matches!(wanted.form, Form::Table(_)).then(|| Printer::of(&self.kind, self.version())),
@@ -105,7 +112,7 @@ impl Call<'_> {
             next_bookmark: now.after(BOOKMARK_INTERVAL),
             is_over: false,
         };
-        watching.begin(&state, matches!(beginning, Beginning::MarkedState));
+        watching.begin(&state, matches!(beginning, Beginning::MarkedState(_)));
         Ok(Answer::Watch(Box::new(watching)))
     }
 
@@ -126,14 +133,21 @@ impl Call<'_> {
             return Err(Failure::invalid_options("ListOptions", &[forbidden("resourceVersionMatch", why)]));
         }
         match (initial, revision) {
-            (Some(true), _) => {
-                Ok(if query.flag("allowWatchBookmarks") { Beginning::MarkedState } else { Beginning::State })
+            (Some(true), revision) => {
+                let revision = revision.map_or(Ok(0), read_revision)?;
+                let is_marked = query.flag("allowWatchBookmarks");
+                Ok(if is_marked { Beginning::MarkedState(revision) } else { Beginning::State(revision) })
             }
             (Some(false), None | Some("0")) => Ok(Beginning::Now),
-            (None, None | Some("0")) => Ok(Beginning::State),
-            (_, Some(text)) => text.parse().map(Beginning::Revision).map_err(|_| unforeseen(malformed_revision(text))),
+            (None, None | Some("0")) => Ok(Beginning::State(0)),
+            (_, Some(text)) => read_revision(text).map(Beginning::Revision),
         }
     }
+}
+
+/// A revision that somebody follows from, or wants an object of.
+pub(super) fn read_revision(text: &str) -> Result<u64, Failure> {
+    text.parse().map_err(|_| unforeseen(malformed_revision(text)))
 }
 
 /// An option that can not be said with what else is said.
@@ -167,9 +181,9 @@ impl Watching {
             let wakes = if self.has_bookmarks { self.ends.min(self.next_bookmark) } else { self.ends };
             let watch = match &mut self.watch {
                 Ok(watch) => watch,
-                Err(error) => {
-                    let error = *error;
-                    return Some(self.end(&expired(&error)));
+                Err(failure) => {
+                    let failure = failure.clone();
+                    return Some(self.end(&failure));
                 }
             };
             let clock = self.clock.clone();
@@ -250,12 +264,7 @@ impl Watching {
     }
 
     fn takes(&self, stored: &Stored) -> bool {
-        let has_labels = || {
-            let labels = stored.labels();
-            self.labels.holds_of(|name| labels.get(name).map(String::as_str))
-        };
-        let has_fields = || self.fields.matches(&shown(stored, &self.kind, &self.version));
-        (self.labels.is_everything() || has_labels()) && (self.fields.is_everything() || has_fields())
+        self.selection.takes(stored, &self.kind, &self.version)
     }
 
     fn frame(&mut self, type_: &str, stored: &Stored) -> Bytes {
@@ -291,26 +300,17 @@ impl Watching {
     }
 
     /// Says how far the client is, which may be after the last event.
-    fn bookmark(&self, revision: u64, is_initial: bool) -> Bytes {
+    fn bookmark(&mut self, revision: u64, is_initial: bool) -> Bytes {
         let mut metadata = json!({ "resourceVersion": revision.to_string() });
         if is_initial {
             metadata["annotations"] = json!({ "k8s.io/initial-events-end": "true" });
         }
-        let object = match self.form {
-            Form::Plain => json!({
-                "apiVersion": self.kind.api_version(&self.version.name),
-                "kind": self.kind.kind,
-                "metadata": metadata,
-            }),
-            Form::Metadata(meta) => json!({
-                "apiVersion": meta.api_version(), "kind": "PartialObjectMetadata", "metadata": metadata,
-            }),
-            Form::Table(meta) => json!({
-                "apiVersion": meta.api_version(), "kind": "Table", "metadata": metadata,
-                "columnDefinitions": null, "rows": [],
-            }),
-        };
-        line(&json!({ "type": "BOOKMARK", "object": object }))
+        let object = json!({
+            "apiVersion": self.kind.api_version(&self.version.name),
+            "kind": self.kind.kind,
+            "metadata": metadata,
+        });
+        self.frame_of("BOOKMARK", &object)
     }
 }
 

@@ -110,7 +110,8 @@ pub(super) fn config_map_rules(config: &Value) -> Vec<FieldError> {
     let texts = member(config, "data").and_then(Value::as_object).into_iter().flat_map(Map::values);
     let length: usize = texts.filter_map(Value::as_str).map(str::len).sum();
     if length + size(config, "binaryData") > SIZE {
-        errors.push(too_long(&Path::Root));
+        // It is about no field in particular, which is written like this.
+        errors.push(too_long(&Path::Root.key("")));
     }
     errors
 }

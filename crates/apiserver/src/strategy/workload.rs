@@ -5,7 +5,7 @@ mod rollout;
 
 use serde_json::{Map, Value, json};
 
-pub(super) use self::fill::{defaults, first_template, next_template, select_own_pods};
+pub(super) use self::fill::{defaults, next_template, select_own_pods};
 use super::{
     look::{alike, at, list, member, number, text},
     pod::{restart_policy, template_rules},
@@ -14,6 +14,7 @@ use super::{
 use crate::{
     field::{ErrorKind, FieldError, Path},
     metadata::{self, check_selector},
+    selector::Labels,
 };
 
 /// What is wrong with an object of such a kind.
@@ -181,23 +182,10 @@ fn matching_rule(spec: &Value, path: &Path<'_>) -> Option<FieldError> {
     Some(FieldError::new(ErrorKind::Invalid, &metadata.field("labels"), value, detail))
 }
 
+/// Whether pods with these labels are selected. What can not be read is told of elsewhere.
 fn selects(selector: &Value, labels: Option<&Value>) -> bool {
     let label = |key: &str| labels.and_then(|labels| labels.get(key)).and_then(Value::as_str);
-    let wanted = member(selector, "matchLabels").and_then(Value::as_object).into_iter().flatten();
-    let holds = |expression: &Value| {
-        let value = label(text(expression, "/key"));
-        let listed = || list(expression, "/values").iter().filter_map(Value::as_str).any(|one| Some(one) == value);
-        match text(expression, "/operator") {
-            "In" => listed(),
-            "NotIn" => !listed(),
-            "Exists" => value.is_some(),
-            "DoesNotExist" => value.is_none(),
-            // What is no operator is told of elsewhere.
-            _ => true,
-        }
-    };
-    wanted.into_iter().all(|(key, value)| label(key) == value.as_str())
-        && list(selector, "/matchExpressions").iter().all(holds)
+    Labels::read(Some(selector)).map_or(true, |selector| selector.holds_of(label))
 }
 
 /// Pods that are to be there all the time are restarted, and have no deadline.

@@ -6,15 +6,15 @@ use kube_cel::cel::common::ast::{
     CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedEntryExpr, IdedExpr, LiteralValue, SelectExpr, operators,
 };
 
-use super::{CLUSTER, Invalid, MAX_DEPTH, MAX_NESTING, ScoresRead, functions, meter::Scale};
+use super::{CLUSTER, Invalid, MAX_DEPTH, MAX_NESTING, OBJECT, Scope, ScoresRead, functions, meter::Scale};
 
 /// Checks an expression and says which scores it reads.
-pub(super) fn check(tree: &mut IdedExpr) -> Result<ScoresRead, Invalid> {
-    if never_boolean(&tree.expr) {
+pub(super) fn check(tree: &mut IdedExpr, scope: Scope) -> Result<ScoresRead, Invalid> {
+    if scope.is_condition() && never_boolean(&tree.expr) {
         return Err(Invalid::NotBoolean);
     }
-    let mut checker =
-        Checker { names: vec![CLUSTER.to_owned()], depth: 0, nesting: 0, scores: ScoresRead::Named(BTreeSet::new()) };
+    let names = scope.variables().iter().map(|name| (*name).to_owned()).collect();
+    let mut checker = Checker { scope, names, depth: 0, nesting: 0, scores: ScoresRead::Named(BTreeSet::new()) };
     checker.visit(tree)?;
     Ok(checker.scores)
 }
@@ -24,7 +24,7 @@ fn never_boolean(expr: &Expr) -> bool {
     match expr {
         Expr::Literal(literal) => !matches!(literal, LiteralValue::Boolean(_)),
         Expr::List(_) | Expr::Map(_) => true,
-        Expr::Ident(name) => name == CLUSTER,
+        Expr::Ident(name) => name == CLUSTER || name == OBJECT,
         Expr::Call(call) => {
             let arithmetic = [
                 operators::ADD,
@@ -42,6 +42,7 @@ fn never_boolean(expr: &Expr) -> bool {
 
 /// Walks an expression with the names that are known where it is.
 struct Checker {
+    scope: Scope,
     names: Vec<String>,
     depth: usize,
     nesting: usize,
@@ -62,7 +63,7 @@ impl Checker {
     fn visit_inside(&mut self, tree: &mut IdedExpr) -> Result<(), Invalid> {
         match &mut tree.expr {
             Expr::Ident(name) if self.knows(name) => Ok(()),
-            Expr::Ident(name) => Err(Invalid::Undeclared(mem::take(name))),
+            Expr::Ident(name) => Err(Invalid::Undeclared(mem::take(name), self.scope)),
             Expr::Literal(_) => Ok(()),
             Expr::Select(select) => self.visit_select(select),
             Expr::List(list) => list.elements.iter_mut().try_for_each(|element| self.visit_weighed(element)),
@@ -114,7 +115,7 @@ impl Checker {
             operators::OPT_INDEX.clone_into(&mut call.func_name);
         }
         call.args.iter_mut().try_for_each(|argument| self.visit(argument))?;
-        if call.func_name == "scores" {
+        if call.func_name == "scores" && self.scope == Scope::Cluster {
             return self.take_scores(call);
         }
         if is_operator(&call.func_name) {
@@ -127,8 +128,8 @@ impl Checker {
             // Not a value, but the first half of a function's name.
             Some(IdedExpr { expr: Expr::Ident(library), .. }) if !self.knows(library) => {
                 let name = format!("{library}.{}", call.func_name);
-                if !functions::exists(&name) {
-                    return Err(Invalid::Undeclared(mem::take(library)));
+                if !functions::exists(&name, self.scope) {
+                    return Err(Invalid::Undeclared(mem::take(library), self.scope));
                 }
                 name
             }
@@ -139,7 +140,7 @@ impl Checker {
             }
             None => call.func_name.clone(),
         };
-        if !functions::exists(&name) {
+        if !functions::exists(&name, self.scope) {
             return Err(Invalid::UnknownFunction(name));
         }
         let scale = match name.as_str() {

@@ -1,4 +1,4 @@
-//! The functions that expressions can call: CEL's, Kubernetes', and those about clusters.
+//! The functions that expressions can call: CEL's, Kubernetes', and those about clusters and objects.
 
 use std::sync::{Arc, LazyLock};
 
@@ -12,18 +12,21 @@ use kube_cel::{
     },
 };
 
-use super::meter::Scale;
+use super::{Scope, meter::Scale};
 
 /// The hidden variable with the cluster's scores, and the function that looks into it. An author can not write this name.
 pub(super) const SCORES: &str = "@scores";
 /// The longest list that `lists.range` makes: the interpreter's own would take all memory there is.
 const MAX_RANGE: i64 = 1000;
+/// The function that OCM has for rules about objects, and for nothing else.
+const HAS_CONDITIONS: &str = "hasConditions";
 
 /// Every function, registered once.
 pub(super) static ALL: LazyLock<Context<'static>> = LazyLock::new(|| {
     let mut context = Context::default().with_all();
     context.add_function(SCORES, scores);
     context.add_function("parseJSON", parse_json);
+    context.add_function(HAS_CONDITIONS, has_conditions);
     context.add_function("lists.range", range);
     for scale in Scale::ALL {
         context.add_function(scale.function(), move |value: Value| -> ResolveResult {
@@ -34,9 +37,12 @@ pub(super) static ALL: LazyLock<Context<'static>> = LazyLock::new(|| {
     context
 });
 
-/// Whether there is a function of this name. The interpreter has no way to ask but to call it, which is harmless:
+/// Whether there is a function of this name for what an expression is about. The interpreter has no way to ask but to call it, which is harmless:
 /// without arguments they all fail.
-pub(super) fn exists(name: &str) -> bool {
+pub(super) fn exists(name: &str, scope: Scope) -> bool {
+    if name == HAS_CONDITIONS && scope == Scope::Cluster {
+        return false;
+    }
     let call = Expr::Call(CallExpr { func_name: name.to_owned(), target: None, args: Vec::new() });
     let answer = Value::resolve(&IdedExpr { id: 0, expr: call }, &ALL);
     !matches!(answer, Err(ExecutionError::UndeclaredReference(missing)) if *missing == name)
@@ -58,6 +64,12 @@ fn scores(context: &FunctionContext, resource: Arc<String>) -> ResolveResult {
 /// `'{"a": 1}'.parseJSON()`.
 fn parse_json(context: &FunctionContext, This(text): This<Arc<String>>) -> ResolveResult {
     serde_json::from_str(&text).map(super::value::from_json).map_err(|error| context.error(error))
+}
+
+/// `hasConditions(object.status)`: whether it has a list of conditions that is not empty, whatever it is.
+fn has_conditions(status: Value) -> bool {
+    let Value::Map(status) = status else { return false };
+    matches!(status.map.get(&Key::from("conditions".to_owned())), Some(Value::List(conditions)) if !conditions.is_empty())
 }
 
 fn range(context: &FunctionContext, length: i64) -> ResolveResult {

@@ -15,18 +15,24 @@ fn cluster() -> ManagedCluster {
 
 fn holds(source: &str) -> bool {
     let scores = [Score { name: "cpu".into(), value: 70 }];
-    let seen = Cluster::new(&cluster(), [("load", scores.as_slice())]);
-    Expression::compile(source).unwrap_or_else(|error| panic!("{source} {error}")).holds(&seen)
+    let seen = Seen::cluster(&cluster(), [("load", scores.as_slice())]);
+    Expression::compile(source, Scope::Cluster).unwrap_or_else(|error| panic!("{source} {error}")).holds(&seen)
 }
 
 fn refused(source: &str) -> Invalid {
-    Expression::compile(source).expect_err(source)
+    Expression::compile(source, Scope::Cluster).expect_err(source)
 }
 
 #[test]
 fn whole_numbers_equal_literals() {
     assert!(holds("managedCluster.spec.leaseDurationSeconds == 60"));
     assert!(holds("managedCluster.spec.leaseDurationSeconds > 59"));
+}
+
+#[test]
+fn who_denies_twice_affirms() {
+    assert!(holds("!!(managedCluster.metadata.name == 'c1')"));
+    assert!(!holds("!!!(managedCluster.metadata.name == 'c1')"));
 }
 
 #[test]
@@ -47,7 +53,7 @@ fn scores_are_read_by_the_name_of_their_object() {
 
 #[test]
 fn which_scores_are_read_is_known() {
-    let scores = |source| Expression::compile(source).expect(source).scores().clone();
+    let scores = |source| Expression::compile(source, Scope::Cluster).expect(source).scores().clone();
     let load = scores("managedCluster.scores('load').size() > 0");
     assert!(load.contains("load") && !load.contains("other"));
     assert!(!scores("true").contains("load"));
@@ -72,13 +78,13 @@ fn what_a_cluster_does_not_have_does_not_hold() {
 
 #[test]
 fn names_that_there_are_not_are_refused_when_compiled() {
-    assert_eq!(refused("cluster.metadata.name == 'a'"), Invalid::Undeclared("cluster".into()));
-    assert_eq!(refused("true || undefined"), Invalid::Undeclared("undefined".into()));
-    assert_eq!(refused("[1].exists(x, y == 1)"), Invalid::Undeclared("y".into()));
-    assert_eq!(refused("[1].exists(x, x == 1) && x == 1"), Invalid::Undeclared("x".into()));
+    assert_eq!(refused("cluster.metadata.name == 'a'"), Invalid::Undeclared("cluster".into(), Scope::Cluster));
+    assert_eq!(refused("true || undefined"), Invalid::Undeclared("undefined".into(), Scope::Cluster));
+    assert_eq!(refused("[1].exists(x, y == 1)"), Invalid::Undeclared("y".into(), Scope::Cluster));
+    assert_eq!(refused("[1].exists(x, x == 1) && x == 1"), Invalid::Undeclared("x".into(), Scope::Cluster));
     assert_eq!(refused("managedCluster.frobnicate()"), Invalid::UnknownFunction("frobnicate".into()));
     assert_eq!(refused("frobnicate(1)"), Invalid::UnknownFunction("frobnicate".into()));
-    assert_eq!(refused("library.frobnicate(1)"), Invalid::Undeclared("library".into()));
+    assert_eq!(refused("library.frobnicate(1)"), Invalid::Undeclared("library".into(), Scope::Cluster));
     assert_eq!(refused("scores('load').size() > 0"), Invalid::ScoresOfWhat);
     assert_eq!(refused("managedCluster.spec.scores('load').size() > 0"), Invalid::ScoresOfWhat);
 }
@@ -109,7 +115,7 @@ fn long_expressions_end_in_a_value_or_a_refusal() {
     let links = (MAX_LENGTH - 100) / 2;
     let long = [
         format!("{}true{}", "(".repeat(links), ")".repeat(links)),
-        format!("{}true", "!".repeat(2 * links)),
+        format!("{}true", "!".repeat(2 * links + 1)),
         format!("{}1 == 1", "-".repeat(2 * links)),
         format!("1{} > 0", "+1".repeat(links)),
         format!("managedCluster{} == 1", ".a".repeat(links)),
@@ -121,8 +127,9 @@ fn long_expressions_end_in_a_value_or_a_refusal() {
         format!("'a'{} == ''", ".trim()".repeat(links / 4)),
     ];
     for source in long {
-        if let Ok(expression) = Expression::compile(&source) {
-            assert!(!expression.holds(&Cluster::new(&cluster(), [])) || source.contains("||"), "{source}");
+        if let Ok(expression) = Expression::compile(&source, Scope::Cluster) {
+            let holds = source.contains("||") || source.starts_with("!!") || source.starts_with("--");
+            assert!(!expression.holds(&Seen::cluster(&cluster(), [])) || holds, "{source}");
         }
     }
 }
@@ -215,10 +222,10 @@ fn hostile_expressions_are_refused_or_fail_before_they_cost_much() {
     let mut large = cluster();
     large.metadata.annotations = Some([("large".to_owned(), "a".repeat(200_000))].into());
     let scores: Vec<_> = (0..1000).map(|index| Score { name: format!("score-{index}"), value: index }).collect();
-    let large = Cluster::new(&large, [("load", scores.as_slice())]);
+    let large = Seen::cluster(&large, [("load", scores.as_slice())]);
     for source in hostile() {
         let begun = cpu_time();
-        let held = Expression::compile(&source).is_ok_and(|expression| expression.holds(&large));
+        let held = Expression::compile(&source, Scope::Cluster).is_ok_and(|expression| expression.holds(&large));
         // Without optimisation, and on a slow machine: a bound, not a measure.
         let took = cpu_time().saturating_sub(begun);
         assert!(took < std::time::Duration::from_secs(2), "{took:?}: {source}");
@@ -244,7 +251,7 @@ fn what_people_write_is_within_bounds() {
         .map(|index| serde_json::json!({ "name": format!("claim-{index}.example.com"), "value": "some value" }));
     wide.status =
         serde_json::from_value(serde_json::json!({ "clusterClaims": claims.collect::<Vec<_>>() })).expect("a status");
-    let wide = Cluster::new(&wide, []);
+    let wide = Seen::cluster(&wide, []);
     for source in [
         "managedCluster.status.clusterClaims.exists(c, c.name == 'claim-299.example.com' && c.value.contains('value'))",
         "managedCluster.status.clusterClaims.filter(c, c.name.startsWith('claim-')).size() == 300",
@@ -253,6 +260,50 @@ fn what_people_write_is_within_bounds() {
         "managedCluster.status.clusterClaims.all(c, c.name.split('.')[0].replace('claim-', '') != '')",
         "['eu', 'us'].exists(r, managedCluster.metadata.labels.env == r) || managedCluster.metadata.labels.env in ['prod', 'test']",
     ] {
-        assert!(Expression::compile(source).expect(source).holds(&wide), "{source}");
+        assert!(Expression::compile(source, Scope::Cluster).expect(source).holds(&wide), "{source}");
     }
+}
+
+fn status_of_a_job() -> Seen {
+    Seen::object(&serde_json::json!({
+        "metadata": { "name": "once" },
+        "status": { "succeeded": 1, "conditions": [{ "type": "Complete", "status": "True" }] },
+    }))
+}
+
+#[test]
+fn an_expression_uses_the_variables_of_what_it_is_about() {
+    let rule = Expression::compile("object.status.succeeded == 1", Scope::Object).expect("sound");
+    assert_eq!(rule.truth(&status_of_a_job()), Ok(true));
+    let message = Expression::compile("result ? object.metadata.name + ' is done' : 'no'", Scope::Message);
+    let message = message.expect("sound");
+    assert_eq!(message.text(&status_of_a_job().with_result(true)), Ok("once is done".to_owned()));
+    assert_eq!(message.text(&status_of_a_job().with_result(false)), Ok("no".to_owned()));
+
+    let refused = |source, scope| Expression::compile(source, scope).expect_err(source);
+    assert_eq!(refused("result", Scope::Object), Invalid::Undeclared("result".into(), Scope::Object));
+    assert_eq!(refused("object.a == 1", Scope::Cluster), Invalid::Undeclared("object".into(), Scope::Cluster));
+    let unknown = refused("managedCluster.a == 1", Scope::Object);
+    assert_eq!(unknown.to_string(), "uses \"managedCluster\", which there is not: the object is `object`");
+    assert_eq!(refused("object.scores('load').size() > 0", Scope::Object), Invalid::UnknownFunction("scores".into()));
+    assert_eq!(refused("hasConditions({})", Scope::Cluster), Invalid::UnknownFunction("hasConditions".into()));
+    assert_eq!(refused("object", Scope::Object), Invalid::NotBoolean);
+}
+
+#[test]
+fn whether_something_has_conditions_can_be_asked_of_anything() {
+    let holds = |source| Expression::compile(source, Scope::Object).expect(source).holds(&status_of_a_job());
+    assert!(holds("hasConditions(object.status)"));
+    assert!(holds("!hasConditions({}) && !hasConditions('bad') && !hasConditions({'conditions': []})"));
+    assert!(holds("!hasConditions({'conditions': null}) && !hasConditions(object.metadata)"));
+}
+
+#[test]
+fn it_is_told_why_an_expression_has_no_value() {
+    let truth = |source| Expression::compile(source, Scope::Object).expect(source).truth(&status_of_a_job());
+    assert!(matches!(truth("object.missing.key == 1"), Err(Failure::Error(_))));
+    assert_eq!(truth("object.status.succeeded"), Err(Failure::NotBoolean("int".into())));
+    assert_eq!(truth("lists.range(1000).all(a, lists.range(1000).all(b, a + b >= 0))"), Err(Failure::TooCostly));
+    let text = Expression::compile("object.status.succeeded", Scope::Message).expect("sound");
+    assert_eq!(text.text(&status_of_a_job()), Err(Failure::NotText("int".into())));
 }

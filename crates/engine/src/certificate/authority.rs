@@ -74,7 +74,7 @@ fn name_in(certificate: &[u8]) -> Option<Any> {
 }
 
 /// The time, or the last that there is: some certificates are meant to be valid for ever.
-fn timestamp(time: Time) -> Timestamp {
+pub(crate) fn timestamp(time: Time) -> Timestamp {
     let seconds = i64::try_from(time.to_unix_duration().as_secs()).unwrap_or(i64::MAX);
     Timestamp::from_second(seconds).unwrap_or(Timestamp::MAX)
 }

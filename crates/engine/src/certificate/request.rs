@@ -142,7 +142,7 @@ pub(crate) struct Subject {
 }
 
 impl Subject {
-    fn of(name: &Name) -> Option<Self> {
+    pub(crate) fn of(name: &Name) -> Option<Self> {
         let mut subject = Self::default();
         for part in name.iter() {
             let text = DirectoryString::try_from(&part.value).ok()?.value().into_owned();

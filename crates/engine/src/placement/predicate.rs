@@ -8,7 +8,7 @@ use super::{
     scores::Scores,
     selector::{ClusterFilter, Subject},
 };
-use crate::cel::{Cluster, Expression};
+use crate::cel::{Expression, Scope, Seen};
 
 /// The predicates of a placement. Where there are none, every cluster will do.
 #[derive(Debug, Default)]
@@ -36,7 +36,7 @@ impl Predicates {
         // What expressions see of a cluster is costly to make, so it is made for the first that is asked.
         let mut seen = None;
         let mut holds = |expression: &Expression| {
-            expression.holds(seen.get_or_insert_with(|| Cluster::new(subject.cluster, scores.valid(now))))
+            expression.holds(seen.get_or_insert_with(|| Seen::cluster(subject.cluster, scores.valid(now))))
         };
         let mut holds_all =
             |predicate: &Predicate| predicate.filter.matches(subject) && predicate.expressions.iter().all(&mut holds);
@@ -55,7 +55,7 @@ impl Predicate {
         let filter = ClusterFilter::compile(selector.label_selector.as_ref(), selector.claim_selector.as_ref(), place)?;
         let expressions = selector.cel_selector.iter().flat_map(|selector| &selector.cel_expressions);
         let compiled = expressions.enumerate().map(|(index, expression)| {
-            Expression::compile(expression).map_err(|invalid| Problem::Expression {
+            Expression::compile(expression, Scope::Cluster).map_err(|invalid| Problem::Expression {
                 place: format!("{place}.celSelector.celExpressions[{index}]"),
                 expression: expression.clone(),
                 invalid,

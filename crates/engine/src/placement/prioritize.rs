@@ -6,7 +6,8 @@ use drover_api::{
 };
 use k8s_openapi::jiff::Timestamp;
 
-use super::{Problem, quantity, scores::Scores};
+use super::{Problem, scores::Scores};
+use crate::quantity;
 
 /// The best score that a prioritizer gives.
 const BEST: i64 = 100;

@@ -1,6 +1,9 @@
 //! A digest of what a work applies.
 
-use drover_api::work::{FeedbackScrapeType, ManifestConfig, ManifestWorkSpec, ManifestsTemplate};
+use drover_api::{
+    names::WORK_FIELD_MANAGER,
+    work::{FeedbackScrapeType, ManifestConfig, ManifestWorkSpec, ManifestsTemplate},
+};
 use serde_json::{Map, Value};
 
 use super::manifest::Object;
@@ -8,9 +11,6 @@ use crate::hash::{content, spec_hash};
 
 /// How many digits a digest has. So many tell any two states of a work apart, and few enough are kept for every work of a fleet.
 const DIGITS: usize = 16;
-
-/// In whose name an agent applies objects where nothing else is said.
-const FIELD_MANAGER: &str = "work-agent";
 
 /// What is kept of what a work applies: its digest, and what its objects are called, in place of manifests. Nothing else is a work of texts.
 #[must_use]
@@ -67,7 +67,7 @@ pub fn digest(spec: &ManifestWorkSpec) -> String {
 fn fill_in_defaults(config: &mut ManifestConfig) {
     config.feedback_scrape_type.get_or_insert(FeedbackScrapeType::Poll);
     if let Some(apply) = config.update_strategy.as_mut().and_then(|strategy| strategy.server_side_apply.as_mut()) {
-        apply.field_manager.get_or_insert_with(|| FIELD_MANAGER.to_owned());
+        apply.field_manager.get_or_insert_with(|| WORK_FIELD_MANAGER.to_owned());
     }
 }
 

@@ -7,6 +7,7 @@ use drover_api::{
 use serde_json::{Map, Value};
 
 use super::flaw::{Fault, Flaw};
+use crate::plural;
 
 /// The object that a manifest is for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -72,10 +73,7 @@ impl Object {
 
     /// Whether objects of its kind may go by this resource. Who wrote it knows it, and the kind alone leaves several possibilities.
     pub(super) fn may_be(&self, resource: &str) -> bool {
-        let singular = self.kind.to_lowercase();
-        let ending = |ending: &str| resource.strip_suffix(ending).is_some_and(|stem| stem == singular);
-        let is_ies = || resource.strip_suffix("ies").is_some_and(|stem| singular.strip_suffix('y') == Some(stem));
-        resource == singular || ending("s") || ending("es") || is_ies()
+        plural::may_be(resource, &self.kind)
     }
 
     /// The object, as a work's configurations name it.

@@ -16,7 +16,8 @@ pub(super) fn is_duration(text: &str) -> bool {
     is_of_go(text) || has_number_with_unit(text)
 }
 
-fn is_of_go(text: &str) -> bool {
+/// Whether Go reads it.
+pub(super) fn is_of_go(text: &str) -> bool {
     let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text);
     if rest == "0" {
         return true;

@@ -1,3 +1,5 @@
+mod types;
+
 use serde_json::json;
 
 use super::*;
@@ -109,24 +111,32 @@ fn rules_see_values_as_their_schema_has_them() {
         "namespace": { "type": "string" }, "ratio": { "type": "number" }, "since": { "type": "string", "format": "date-time" },
         "for": { "type": "string", "format": "duration" }, "data": { "type": "string", "format": "byte" },
         "map": { "type": "object", "additionalProperties": { "type": "string" } }, "a-b": { "type": "string" },
+        "missing": { "type": "string" }, "nothing": { "type": "string", "nullable": true },
+        "set": { "type": "array", "items": { "type": "string" }, "x-kubernetes-list-type": "set" },
+        "port": { "x-kubernetes-int-or-string": true }, "host": { "x-kubernetes-int-or-string": true },
+        "open": { "type": "object", "x-kubernetes-preserve-unknown-fields": true },
+        "template": { "type": "object", "x-kubernetes-embedded-resource": true, "x-kubernetes-preserve-unknown-fields": true },
     }, "x-kubernetes-validations": [
         { "rule": "self.__namespace__ == 'a' && self.a__dash__b == 'b'" },
         { "rule": "self.ratio < 1.5" },
         { "rule": "self.since < timestamp('2030-01-01T00:00:00Z') && self.__for__ == duration('1h')" },
         { "rule": "self.data == b'a'" },
         { "rule": "self.map['x-y'] == 'z' && self.map.all(k, k.startsWith('x'))" },
-        { "rule": "cel.bind(n, self.__namespace__, n + n == 'aa')" },
         { "rule": "self.?missing.orValue('none') == 'none'" },
-        { "rule": "!has(self.unknown)" },
+        { "rule": "!has(self.missing) && !has(self.nothing)" },
         { "rule": "!!has(self.ratio)" },
+        { "rule": "self.set == ['b', 'a'] && self.set + ['a', 'c'] == ['a', 'b', 'c']" },
+        { "rule": "self.port == 1 && self.host == 'a' && type(self.port) == int && type(self.host) == string" },
+        { "rule": "self.open == self.open && self.template.metadata.name == 't' && self.template.kind == 'T'" },
     ] });
-    let object = json!({ "namespace": "a", "a-b": "b", "ratio": 1, "since": "2024-01-01T00:00:00Z", "for": "1h", "data": "YQ==", "map": { "x-y": "z" }, "unknown": 1 });
+    let object = json!({ "namespace": "a", "a-b": "b", "ratio": 1, "since": "2024-01-01T00:00:00Z", "for": "1h", "data": "YQ==", "map": { "x-y": "z" },
+        "nothing": null, "set": ["a", "b"], "port": 1, "host": "a", "open": { "a": 1 }, "template": { "kind": "T", "metadata": { "name": "t" } } });
     assert_said(&spec, &object, None, &[]);
 }
 
 #[test]
 fn of_a_resource_its_name_is_seen() {
-    let openapi = json!({ "type": "object", "x-kubernetes-validations": [{ "rule": "self.metadata.name == 'a' && !has(self.metadata.labels)", "message": "name" }] });
+    let openapi = json!({ "type": "object", "x-kubernetes-validations": [{ "rule": "self.metadata.name == 'a' && !has(self.metadata.generateName)", "message": "name" }] });
     let rules = Rules::compile(&openapi).unwrap();
     let object = |name: &str| json!({ "metadata": { "name": name, "labels": {} } });
     assert_eq!(told(&rules.check(&object("a"), None)), Vec::<String>::new());
@@ -141,10 +151,10 @@ fn what_can_not_be_compiled_is_told_with_its_place() {
     };
     for (rule, detail) in [
         (json!({ "rule": "self ==" }), "compilation failed: "),
-        (json!({ "rule": "self == other" }), "compilation failed: ERROR: <input>:1:1: undeclared reference to 'other'"),
+        (json!({ "rule": "self == other" }), "compilation failed: ERROR: <input>:1:9: undeclared reference to 'other'"),
         (
             json!({ "rule": "self.frobnicate()" }),
-            "compilation failed: ERROR: <input>:1:1: undeclared reference to 'frobnicate'",
+            "compilation failed: ERROR: <input>:1:16: undeclared reference to 'frobnicate'",
         ),
         (json!({ "rule": "'a'" }), "cel expression must evaluate to a bool"),
         (
@@ -152,9 +162,11 @@ fn what_can_not_be_compiled_is_told_with_its_place() {
             "oldSelf cannot be used on the uncorrelatable portion of the schema within properties[a]",
         ),
     ] {
+        let printed = format!("{}: ", rule::as_kubernetes_prints(&rule));
         let errors = compile(rule);
         assert_eq!(errors[0].field, "properties[a].items.x-kubernetes-validations[0].rule");
-        assert!(errors[0].detail.starts_with(detail), "{}", errors[0].detail);
+        let told = errors[0].detail.trim_start_matches(&printed);
+        assert!(told.starts_with(detail), "{told}");
     }
 }
 
@@ -174,6 +186,52 @@ fn deep_rules_neither_overflow_nor_panic() {
             assert_eq!(told(&rules.check(&json!(true), None)), Vec::<String>::new());
         }
     }
+}
+
+#[test]
+fn deep_loops_are_evaluated() {
+    let deep = format!("{}self > 0{}", "[1].all(x, ".repeat(240), ")".repeat(240));
+    let spec = json!({ "type": "integer", "x-kubernetes-validations": [{ "rule": deep, "message": "more" }] });
+    assert_said(&spec, &json!(1), None, &[]);
+    assert_said(&spec, &json!(0), None, &["spec: Invalid value: 0: more"]);
+}
+
+fn list_with(rules: &Value) -> Value {
+    json!({ "type": "array", "items": { "type": "integer" }, "x-kubernetes-validations": rules })
+}
+
+#[test]
+fn a_rule_may_cost_only_so_much() {
+    let spec = list_with(&json!([
+        { "rule": "self.all(a, self.all(b, self.all(c, a + b + c < 0))) || true", "message": "all" },
+        { "rule": "false", "message": "never asked" },
+    ]));
+    let numbers = |count: usize| json!(vec![-1; count]);
+    let said = "'operation cancelled: actual cost limit exceeded': no further validation rules will be run due to call cost exceeds limit for rule: all";
+    assert_said(&spec, &numbers(10), None, &["spec: Invalid value: never asked"]);
+    assert_said(&spec, &numbers(200), None, &[&format!("spec: Invalid value: \"array\": {said}")]);
+}
+
+#[test]
+fn all_rules_may_cost_only_so_much() {
+    let costly = json!({ "rule": "self.all(a, self.all(b, a + b < 0))", "message": "costly" });
+    let spec = list_with(&json!([
+        costly, costly, costly, costly, costly, costly, costly, costly, costly, costly, costly, costly, costly, costly,
+        costly
+    ]));
+    let said = r#"spec: Invalid value: "array": validation failed due to running out of cost budget, no further validation rules will be run"#;
+    assert_said(&spec, &json!(vec![-1; 350]), None, &[said]);
+    assert_said(&spec, &json!(vec![-1; 30]), None, &[]);
+}
+
+#[test]
+fn a_message_may_cost_only_so_much() {
+    let message = "self.all(a, self.all(b, self.all(c, a + b + c < 0))) ? 'a' : 'b'";
+    let spec = list_with(&json!([{ "rule": "false", "messageExpression": message }]));
+    let said = format!(
+        r#"no further validation rules will be run due to call cost exceeds limit for messageExpression: "{message}""#
+    );
+    assert_said(&spec, &json!(vec![-1; 200]), None, &[&format!("spec: Invalid value: \"array\": {said}")]);
 }
 
 #[test]

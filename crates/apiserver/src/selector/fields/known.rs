@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
+use drover_engine::jsonpath::{self, JsonPath};
 use serde_json::Value;
 
-use crate::{
-    jsonpath::{self, JsonPath},
-    kind::{Kind, Origin, Scope, Version},
-};
+use crate::kind::{Kind, Origin, Scope, Version};
 
 /// A field that can be selected by.
 #[derive(Clone, Debug)]

@@ -1,6 +1,6 @@
 //! Reads selectors over labels as queries have them.
 
-use super::{Operator, Requirement, Unusable, rules};
+use super::{Operator, Requirement, Unusable, wrong_key};
 use crate::field::Path;
 
 pub(super) fn requirements(text: &str) -> Result<Vec<Requirement>, Unusable> {
@@ -92,7 +92,7 @@ impl<'t> Tokens<'t> {
             Token::Word(key) => key,
             other => return wrong(other, ", expected: identifier"),
         };
-        if let Some(error) = rules::key(key, &Path::Root) {
+        if let Some(error) = wrong_key(key, &Path::Root) {
             return Err(Unusable(error.to_string()));
         }
         if is_negated {

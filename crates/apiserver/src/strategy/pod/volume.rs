@@ -8,6 +8,10 @@ use crate::{
     metadata::names,
 };
 
+/// The order in which it is looked for what a volume is.
+const ORDER: [&str; 8] =
+    ["emptyDir", "hostPath", "secret", "nfs", "persistentVolumeClaim", "downwardAPI", "configMap", "projected"];
+
 /// What is wrong with the volumes of a pod, and the names of those that are right.
 pub(super) fn rules<'a>(spec: &'a Value, path: &Path<'_>) -> (Vec<FieldError>, Vec<&'a str>) {
     let (mut errors, mut right) = (Vec::new(), Vec::new());
@@ -38,7 +42,8 @@ fn volume_rules(volume: &Value, names_before: &[&str], path: &Path<'_>) -> Vec<F
 
 fn source_rules(volume: &Value, path: &Path<'_>) -> Vec<FieldError> {
     let names = volume.as_object().into_iter().flat_map(Map::keys).map(String::as_str);
-    let sources: Vec<&str> = names.filter(|name| *name != "name" && member(volume, name).is_some()).collect();
+    let mut sources: Vec<&str> = names.filter(|name| *name != "name" && member(volume, name).is_some()).collect();
+    sources.sort_by_key(|name| ORDER.iter().position(|it| it == name).unwrap_or(ORDER.len()));
     let Some((first, others)) = sources.split_first() else {
         return vec![FieldError::bare(ErrorKind::Required, path, "must specify a volume type")];
     };

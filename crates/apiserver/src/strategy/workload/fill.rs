@@ -27,6 +27,9 @@ pub(in super::super) fn defaults(plural: &str, value: &mut Value) {
         "cronjobs" => cron_job_defaults(spec),
         _ => {}
     }
+    if plural == "daemonsets" {
+        first_template(value);
+    }
     if plural == "jobs" && alike(metadata::field(value, "labels"), None) {
         // Jobs without labels have those of their pods.
         let labels = labels.filter(|labels| !alike(Some(labels), None));
@@ -114,6 +117,9 @@ pub(in super::super) fn select_own_pods(job: &mut Value) {
     if job.pointer("/spec/manualSelector").and_then(Value::as_bool) == Some(true) {
         return;
     }
+    let of_pods = "/spec/template/metadata/labels";
+    let has_own =
+        !alike(metadata::field(job, "labels"), None) && !alike(metadata::field(job, "labels"), at(job, of_pods));
     let Some(spec) = object(job, "spec") else { return };
     let template = object(spec, "template").and_then(|template| object(template, "metadata"));
     if let Some(labels) = template.and_then(|metadata| object(metadata, "labels")) {
@@ -129,12 +135,16 @@ pub(in super::super) fn select_own_pods(job: &mut Value) {
     if let Some(labels) = object(spec, "selector").and_then(|selector| object(selector, "matchLabels")) {
         fill(labels, "batch.kubernetes.io/controller-uid", uid);
     }
+    if !has_own {
+        let labels = at(job, of_pods).cloned();
+        metadata::set(job, "labels", labels);
+    }
 }
 
 const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 
 /// The first template of a DaemonSet is counted, for those who still read the count.
-pub(in super::super) fn first_template(set: &mut Value) {
+fn first_template(set: &mut Value) {
     let counted = metadata::field(set, "annotations").and_then(|annotations| annotations.get(TEMPLATE_GENERATION));
     if counted.is_none() {
         write_template_generation(set, 1);

@@ -1,16 +1,18 @@
 //! Values of expressions. Those of objects stay where they are: nothing is copied to be looked at.
 
-use std::{borrow::Cow, collections::BTreeMap, rc::Rc, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, fmt, rc::Rc, sync::Arc};
 
 use kube_cel::cel::{self, objects::OptionalValue};
-use serde_json::{Map as JsonMap, Number, Value as Json};
+use serde_json::{Number, Value as Json};
 
-use super::{Check, Result, no_such_overload};
-use crate::access::Decision;
+use super::{
+    Budget, Result, no_such_overload,
+    view::{Array, Object},
+};
 
 /// A value.
 #[derive(Clone, Debug)]
-pub(in crate::policy) enum Value<'a> {
+pub(crate) enum Value<'a> {
     Null,
     Bool(bool),
     Int(i64),
@@ -20,28 +22,48 @@ pub(in crate::policy) enum Value<'a> {
     List(Rc<Vec<Value<'a>>>),
     Map(Rc<BTreeMap<Key, Value<'a>>>),
     /// A list of an object.
-    Array(&'a [Json]),
+    Array(Array<'a>),
     /// An object, or a map of one.
-    Object(&'a JsonMap<String, Json>),
+    Object(Object<'a>),
     /// Something that may not be there.
     Optional(Option<Rc<Value<'a>>>),
-    /// Whoever is asked what somebody may do.
-    Check(Rc<Check<'a>>),
-    /// The answer.
-    Decision(Rc<Decision>),
+    /// What only those know of who evaluate an expression.
+    Foreign(Rc<dyn Foreign<'a> + 'a>),
     /// The name of a type.
     Type(&'static str),
     /// What the libraries know of: times, quantities and the like.
     Other(cel::Value),
 }
 
+/// A value that the language does not know of.
+pub(crate) trait Foreign<'a>: fmt::Debug {
+    /// The name of its type.
+    fn type_name(&self) -> &'static str;
+    /// The value of one of its fields.
+    fn field(&self, name: &str) -> Option<Result<Value<'a>>>;
+    /// What one of its functions makes.
+    fn call(&self, name: &str, args: &[Value<'a>], budget: &Budget) -> Result<Value<'a>>;
+}
+
 /// A key of a map.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::policy) enum Key {
+pub(crate) enum Key {
     Bool(bool),
     Int(i64),
     UInt(u64),
     Text(String),
+}
+
+impl Key {
+    /// The key, for people.
+    pub(super) fn shown(&self) -> String {
+        match self {
+            Self::Text(text) => text.clone(),
+            Self::Int(number) => number.to_string(),
+            Self::UInt(number) => number.to_string(),
+            Self::Bool(truth) => truth.to_string(),
+        }
+    }
 }
 
 impl<'a> From<&'a Json> for Value<'a> {
@@ -51,8 +73,8 @@ impl<'a> From<&'a Json> for Value<'a> {
             Json::Bool(truth) => Self::Bool(*truth),
             Json::Number(number) => Self::from(number),
             Json::String(text) => Self::Text(Cow::Borrowed(text)),
-            Json::Array(items) => Self::Array(items),
-            Json::Object(fields) => Self::Object(fields),
+            Json::Array(items) => Self::Array(Array::new(items, None)),
+            Json::Object(fields) => Self::Object(Object::new(fields, None)),
         }
     }
 }
@@ -64,8 +86,13 @@ impl From<&Number> for Value<'_> {
 }
 
 impl<'a> Value<'a> {
-    pub(in crate::policy) fn text(text: impl Into<Cow<'a, str>>) -> Self {
+    pub(crate) fn text(text: impl Into<Cow<'a, str>>) -> Self {
         Self::Text(text.into())
+    }
+
+    /// Something that may be there.
+    pub(crate) fn optional(value: Option<Self>) -> Self {
+        Self::Optional(value.map(Rc::new))
     }
 
     pub(super) fn some(value: Self) -> Self {
@@ -76,7 +103,7 @@ impl<'a> Value<'a> {
     pub(super) fn items(&self) -> Option<Vec<Self>> {
         match self {
             Self::List(items) => Some(items.as_ref().clone()),
-            Self::Array(items) => Some(items.iter().map(Self::from).collect()),
+            Self::Array(items) => Some(items.iter().collect()),
             _ => None,
         }
     }
@@ -85,7 +112,7 @@ impl<'a> Value<'a> {
     pub(super) fn entries(&self) -> Option<Vec<(Key, Self)>> {
         match self {
             Self::Map(map) => Some(map.iter().map(|(key, value)| (key.clone(), value.clone())).collect()),
-            Self::Object(map) => Some(map.iter().map(|(key, value)| (Key::Text(key.clone()), value.into())).collect()),
+            Self::Object(object) => Some(object.entries()),
             _ => None,
         }
     }
@@ -97,7 +124,7 @@ impl<'a> Value<'a> {
             Self::List(items) => Some(items.len()),
             Self::Array(items) => Some(items.len()),
             Self::Map(map) => Some(map.len()),
-            Self::Object(map) => Some(map.len()),
+            Self::Object(object) => Some(object.len()),
             Self::Other(cel::Value::Bytes(bytes)) => Some(bytes.len()),
             _ => None,
         }
@@ -115,7 +142,7 @@ impl<'a> Value<'a> {
     pub(super) fn entry(&self, key: &Key) -> Option<Self> {
         match (self, key) {
             (Self::Map(map), key) => map.get(key).cloned(),
-            (Self::Object(map), Key::Text(key)) => map.get(key).map(Self::from),
+            (Self::Object(object), Key::Text(key)) => object.entry(key),
             _ => None,
         }
     }
@@ -123,7 +150,7 @@ impl<'a> Value<'a> {
     /// The field of a map.
     pub(super) fn field(&self, name: &str) -> Option<Self> {
         match self {
-            Self::Object(map) => map.get(name).map(Self::from),
+            Self::Object(object) => object.entry(name),
             Self::Map(map) => map.get(&Key::Text(name.to_owned())).cloned(),
             _ => None,
         }
@@ -153,12 +180,16 @@ impl<'a> Value<'a> {
             Self::List(_) | Self::Array(_) => "list",
             Self::Map(_) | Self::Object(_) => "map",
             Self::Optional(_) => "optional_type",
-            Self::Check(_) => "kubernetes.authorization.Authorizer",
-            Self::Decision(_) => "kubernetes.authorization.Decision",
+            Self::Foreign(foreign) => foreign.type_name(),
             Self::Type(_) => "type",
             Self::Other(cel::Value::Bytes(_)) => "bytes",
             Self::Other(cel::Value::Timestamp(_)) => "google.protobuf.Timestamp",
             Self::Other(cel::Value::Duration(_)) => "google.protobuf.Duration",
+            Self::Other(cel::Value::Opaque(opaque)) => match opaque.runtime_type_name() {
+                "net.IP" => "net.IP",
+                "net.CIDR" => "net.CIDR",
+                _ => "object",
+            },
             Self::Other(_) => "object",
         }
     }
@@ -182,7 +213,7 @@ impl<'a> Value<'a> {
                 let entries = entries.map(|(key, value)| Ok((cel::objects::Key::from(key), value.to_library()?)));
                 cel::Value::Map(cel::objects::Map { map: Arc::new(entries.collect::<Result<_>>()?) })
             }
-            Self::Optional(_) | Self::Check(_) | Self::Decision(_) | Self::Type(_) => return no_such_overload(),
+            Self::Optional(_) | Self::Foreign(_) | Self::Type(_) => return no_such_overload(),
         })
     }
 

@@ -5,40 +5,16 @@ use std::{borrow::Cow, cmp::Ordering, rc::Rc};
 use kube_cel::cel::common::ast::operators as op;
 
 use super::{
-    Error, Result, error, functions, no_such_overload,
+    Budget, Error, Result,
+    equality::equal,
+    error, functions,
+    lists::{contained, sum},
+    no_such_overload,
     value::{Key, Value, as_double},
 };
 
-/// Whether two values are equal. Those of different types are not, but for numbers.
-pub(super) fn equal(left: &Value<'_>, right: &Value<'_>) -> bool {
-    match (left, right) {
-        (Value::Null, Value::Null) => true,
-        (Value::Bool(left), Value::Bool(right)) => left == right,
-        (Value::Text(left), Value::Text(right)) => left == right,
-        (Value::Array(left), Value::Array(right)) if std::ptr::eq(*left, *right) => true,
-        (Value::Object(left), Value::Object(right)) if std::ptr::eq(*left, *right) => true,
-        (Value::List(_) | Value::Array(_), Value::List(_) | Value::Array(_)) => {
-            let (left, right) = (left.items().unwrap_or_default(), right.items().unwrap_or_default());
-            left.len() == right.len() && left.iter().zip(&right).all(|(left, right)| equal(left, right))
-        }
-        (Value::Map(_) | Value::Object(_), Value::Map(_) | Value::Object(_)) => {
-            let has_equal = |key: &Key, value: &Value<'_>| right.entry(key).is_some_and(|other| equal(value, &other));
-            left.size() == right.size()
-                && left.entries().unwrap_or_default().iter().all(|(key, value)| has_equal(key, value))
-        }
-        (Value::Optional(left), Value::Optional(right)) => match (left, right) {
-            (None, None) => true,
-            (Some(left), Some(right)) => equal(left, right),
-            _ => false,
-        },
-        (Value::Type(left), Value::Type(right)) => left == right,
-        (Value::Other(left), Value::Other(right)) => left == right,
-        _ => numbers(left, right) == Some(Ordering::Equal),
-    }
-}
-
 /// How two numbers compare, of whatever type; nothing if one is none.
-fn numbers(left: &Value<'_>, right: &Value<'_>) -> Option<Ordering> {
+pub(super) fn numbers(left: &Value<'_>, right: &Value<'_>) -> Option<Ordering> {
     match (left, right) {
         (Value::Int(left), Value::Int(right)) => Some(left.cmp(right)),
         (Value::UInt(left), Value::UInt(right)) => Some(left.cmp(right)),
@@ -63,11 +39,11 @@ fn double(value: &Value<'_>) -> Option<f64> {
 }
 
 /// The value of an operator between two values.
-pub(super) fn binary<'a>(name: &str, left: &Value<'a>, right: &Value<'a>) -> Result<Value<'a>> {
+pub(super) fn binary<'a>(name: &str, left: &Value<'a>, right: &Value<'a>, budget: &Budget) -> Result<Value<'a>> {
     match name {
-        op::EQUALS => Ok(Value::Bool(equal(left, right))),
-        op::NOT_EQUALS => Ok(Value::Bool(!equal(left, right))),
-        op::IN => contained(left, right),
+        op::EQUALS => Ok(Value::Bool(equal(left, right, budget)?)),
+        op::NOT_EQUALS => Ok(Value::Bool(!equal(left, right, budget)?)),
+        op::IN => contained(left, right, budget),
         _ if matches!(left, Value::Other(_)) || matches!(right, Value::Other(_)) => {
             functions::library(name, None, &[left.clone(), right.clone()])
         }
@@ -84,22 +60,16 @@ pub(super) fn binary<'a>(name: &str, left: &Value<'a>, right: &Value<'a>) -> Res
     }
 }
 
-fn contained<'a>(item: &Value<'a>, container: &Value<'a>) -> Result<Value<'a>> {
-    if let Some(items) = container.items() {
-        return Ok(Value::Bool(items.iter().any(|other| equal(item, other))));
-    }
-    if !container.is_map() {
-        return no_such_overload();
-    }
-    Ok(Value::Bool(item.as_key().is_some_and(|key| container.entry(&key).is_some())))
-}
-
 /// How two values compare; nothing for numbers that are none.
-fn compare(left: &Value<'_>, right: &Value<'_>) -> Result<Option<Ordering>> {
+pub(super) fn compare(left: &Value<'_>, right: &Value<'_>) -> Result<Option<Ordering>> {
     match (left, right) {
         (Value::Text(left), Value::Text(right)) => Ok(Some(left.cmp(right))),
         (Value::Bool(left), Value::Bool(right)) => Ok(Some(left.cmp(right))),
         _ if double(left).is_some() && double(right).is_some() => Ok(numbers(left, right)),
+        (Value::Other(left), Value::Other(right)) => match left.partial_cmp(right) {
+            Some(order) => Ok(Some(order)),
+            None => no_such_overload(),
+        },
         _ => no_such_overload(),
     }
 }
@@ -142,13 +112,7 @@ fn arithmetic<'a>(name: &str, left: &Value<'a>, right: &Value<'a>) -> Result<Val
         (Value::Text(left), Value::Text(right)) if name == op::ADD => {
             Ok(Value::Text(Cow::Owned(format!("{left}{right}"))))
         }
-        _ if name == op::ADD => match (left.items(), right.items()) {
-            (Some(mut left), Some(right)) => {
-                left.extend(right);
-                Ok(Value::List(Rc::new(left)))
-            }
-            _ => no_such_overload(),
-        },
+        _ if name == op::ADD => sum(left, right),
         _ => no_such_overload(),
     }
 }
@@ -208,17 +172,11 @@ fn find_item<'a>(list: &Value<'a>, index: &Value<'a>) -> Result<Option<Value<'a>
     let Ok(at) = usize::try_from(at) else { return Ok(None) };
     Ok(match list {
         Value::List(items) => items.get(at).cloned(),
-        Value::Array(items) => items.get(at).map(Value::from),
+        Value::Array(items) => items.get(at),
         _ => None,
     })
 }
 
 fn shown(value: &Value<'_>) -> String {
-    match value.as_key() {
-        Some(Key::Text(text)) => text,
-        Some(Key::Int(number)) => number.to_string(),
-        Some(Key::UInt(number)) => number.to_string(),
-        Some(Key::Bool(truth)) => truth.to_string(),
-        None => value.type_name().to_owned(),
-    }
+    value.as_key().map_or_else(|| value.type_name().to_owned(), |key| key.shown())
 }

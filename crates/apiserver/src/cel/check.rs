@@ -63,7 +63,8 @@ impl Checker {
             Some(target) => self.visit(target)?,
             None => {}
         }
-        if name.starts_with(|first: char| first.is_ascii_alphabetic()) && !functions::exists(&name) {
+        let is_of_macro = name.contains('@');
+        if name.starts_with(|first: char| first.is_ascii_alphabetic()) && !is_of_macro && !functions::exists(&name) {
             return Err(undeclared(&name));
         }
         match call.args.split_first() {
@@ -82,6 +83,7 @@ impl Checker {
         self.visit(&loop_.accu_init)?;
         let outside = self.names.len();
         self.names.push(loop_.iter_var.clone());
+        self.names.extend(loop_.iter_var2.clone());
         self.visit(&loop_.loop_cond)?;
         self.visit(&loop_.loop_step)?;
         self.visit(&loop_.result)?;

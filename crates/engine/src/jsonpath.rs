@@ -1,4 +1,5 @@
-//! JSONPath as Kubernetes speaks it: where something is in an object, for columns of tables, for the replicas of a scale, and for fields to select by.
+//! JSONPath as Kubernetes speaks it: where something is in an object, for columns of tables, for the replicas of a scale, for fields to select by, and for what
+//! agents report.
 //!
 //! It is not the JSONPath of RFC 9535: keys are escaped with backslashes, a missing key is no error, and a list that is too short is one.
 
@@ -69,6 +70,15 @@ impl JsonPath {
     /// Everything that the path leads to in an object. What is not there is left out.
     pub fn find<'a>(&'a self, object: &'a Value) -> Result<Vec<&'a Value>, Lost> {
         follow(vec![object], &self.0)
+    }
+
+    /// The path to what has the field that this one ends in, and the field.
+    #[must_use]
+    pub fn split_field(&self) -> Option<(Self, &str)> {
+        match self.0.split_last()? {
+            (Node::Field(field), before) => Some((Self(before.to_vec()), field)),
+            _ => None,
+        }
     }
 
     /// The first thing that the path leads to, if it leads anywhere.

@@ -1,68 +1,37 @@
 //! The value of an expression.
 
-use std::{borrow::Cow, cell::Cell, rc::Rc, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, rc::Rc, sync::Arc};
 
 use kube_cel::cel::{
     self,
     common::ast::{
-        CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, ListExpr, LiteralValue, MapExpr, SelectExpr,
+        CallExpr, EntryExpr, Expr, IdedEntryExpr, IdedExpr, ListExpr, LiteralValue, MapExpr, SelectExpr,
         operators as op,
     },
 };
 
-use super::{Error, Result, error, functions, no_such_overload, operators, value::Value};
+use super::{
+    Budget, Result, cost, error, functions, no_such_overload, operators,
+    value::{Key, Value},
+};
 
 /// What names mean that an expression does not give a meaning itself.
-pub(in crate::policy) trait Names<'a> {
+pub(crate) trait Names<'a> {
     /// The value of a name.
     fn value(&self, name: &str) -> Option<Value<'a>>;
-    /// The value of a variable of the policy.
-    fn variable(&self, name: &str) -> Result<Value<'a>>;
-}
 
-/// What evaluations may still cost, roughly in the units that Kubernetes counts in.
-#[derive(Debug)]
-pub(in crate::policy) struct Budget {
-    /// What is left for this expression.
-    left: Cell<u64>,
-    /// What is left for all.
-    left_for_all: Cell<u64>,
-}
-
-impl Budget {
-    pub(in crate::policy) fn new(cost: u64) -> Self {
-        Self { left: Cell::new(0), left_for_all: Cell::new(cost) }
-    }
-
-    /// Evaluates an expression with a limit of its own, also in the middle of another.
-    pub(super) fn within<T>(&self, limit: u64, evaluate: impl FnOnce() -> Result<T>) -> Result<T> {
-        let outer = self.left.replace(limit);
-        let value = evaluate();
-        self.left.set(outer);
-        value
-    }
-
-    /// Takes a cost from what is left.
-    pub(super) fn spend(&self, cost: u64) -> Result<()> {
-        let take = |left: &Cell<u64>| left.get().checked_sub(cost).inspect(|less| left.set(*less));
-        if take(&self.left).is_none() {
-            return error("operation cancelled: actual cost limit exceeded");
-        }
-        if take(&self.left_for_all).is_none() {
-            return error(
-                "validation failed due to running out of cost budget, no further validation rules will be run",
-            );
-        }
-        Ok(())
+    /// The value of a variable that others are evaluated with.
+    fn variable(&self, name: &str) -> Result<Value<'a>> {
+        error(format!("no such key: {name}"))
     }
 }
 
 /// One evaluation.
 pub(super) struct Evaluation<'a, 'e> {
     names: &'e dyn Names<'a>,
-    budget: &'e Budget,
+    pub(super) budget: &'e Budget,
     /// The names that macros have given a meaning to, the innermost last.
-    locals: Vec<(&'a str, Value<'a>)>,
+    pub(super) locals: Vec<(&'a str, Value<'a>)>,
 }
 
 impl<'a, 'e> Evaluation<'a, 'e> {
@@ -85,6 +54,7 @@ impl<'a, 'e> Evaluation<'a, 'e> {
 
     fn ident(&self, name: &'a str) -> Result<Value<'a>> {
         self.budget.spend(1)?;
+        let name = name.trim_start_matches('.');
         if let Some((_, value)) = self.locals.iter().rev().find(|(local, _)| *local == name) {
             return Ok(value.clone());
         }
@@ -92,21 +62,36 @@ impl<'a, 'e> Evaluation<'a, 'e> {
         value.map_or_else(|| error(format!("no such attribute(s): {name}")), Ok)
     }
 
+    /// The name that names with points between them begin with, if no macro has given it a meaning.
+    fn first_name(&self, tree: &'a IdedExpr) -> Option<&'a str> {
+        match &tree.expr {
+            Expr::Ident(name) => Some(name.as_str()).filter(|name| !self.is_local(name)),
+            Expr::Select(select) => self.first_name(&select.operand),
+            _ => None,
+        }
+    }
+
     fn is_local(&self, name: &str) -> bool {
         self.locals.iter().any(|(local, _)| *local == name)
     }
 
     fn select(&mut self, select: &'a SelectExpr) -> Result<Value<'a>> {
-        self.budget.spend(1)?;
-        if matches!(&select.operand.expr, Expr::Ident(name) if name == "variables" && !self.is_local(name)) {
-            return self.names.variable(&select.field);
+        // To ask whether something is there costs nothing.
+        self.budget.spend(u64::from(!select.test))?;
+        if let Some(name) = self.first_name(&select.operand) {
+            if name == "variables" && matches!(select.operand.expr, Expr::Ident(_)) {
+                return self.names.variable(&select.field);
+            }
+            if let Some(type_) = functions::qualified_type(select).filter(|_| self.names.value(name).is_none()) {
+                return Ok(Value::Type(type_));
+            }
         }
         let operand = self.value(&select.operand)?;
         if select.test { Ok(Value::Bool(has(&operand, &select.field))) } else { field(&operand, &select.field) }
     }
 
     fn list(&mut self, list: &'a ListExpr) -> Result<Value<'a>> {
-        self.budget.spend(10)?;
+        self.budget.spend(if list.elements.iter().all(is_literal) { 0 } else { 10 })?;
         let mut items = Vec::with_capacity(list.elements.len());
         for (at, element) in list.elements.iter().enumerate() {
             match self.value(element)? {
@@ -120,11 +105,11 @@ impl<'a, 'e> Evaluation<'a, 'e> {
     }
 
     fn map(&mut self, map: &'a MapExpr) -> Result<Value<'a>> {
-        self.budget.spend(30)?;
-        let mut entries = std::collections::BTreeMap::new();
+        self.budget.spend(if map.entries.iter().all(is_literal_entry) { 0 } else { 30 })?;
+        let mut entries = BTreeMap::new();
         for entry in &map.entries {
             let EntryExpr::MapEntry(entry) = &entry.expr else { return no_such_overload() };
-            let Some(key) = self.value(&entry.key)?.as_key() else { return error("unsupported key type") };
+            let key = self.key(&entry.key)?;
             let value = match (self.value(&entry.value)?, entry.optional) {
                 (Value::Optional(None), true) => continue,
                 (Value::Optional(Some(value)), true) => value.as_ref().clone(),
@@ -136,7 +121,6 @@ impl<'a, 'e> Evaluation<'a, 'e> {
     }
 
     fn call(&mut self, call: &'a CallExpr) -> Result<Value<'a>> {
-        self.budget.spend(1)?;
         match (call.func_name.as_str(), call.args.as_slice()) {
             (op::LOGICAL_AND, [left, right]) => self.logical(left, right, false),
             (op::LOGICAL_OR, [left, right]) => self.logical(left, right, true),
@@ -145,10 +129,16 @@ impl<'a, 'e> Evaluation<'a, 'e> {
                 Value::Bool(false) => self.value(no),
                 _ => no_such_overload(),
             },
-            (op::NOT_STRICTLY_FALSE, [value]) => Ok(Value::Bool(!matches!(self.value(value), Ok(Value::Bool(false))))),
-            (op::LOGICAL_NOT | op::NEGATE, [value]) => operators::unary(&call.func_name, &self.value(value)?),
-            (op::INDEX, [container, at]) => operators::index(&self.value(container)?, &self.value(at)?),
+            (op::LOGICAL_NOT | op::NEGATE, [value]) => {
+                self.budget.spend(1)?;
+                operators::unary(&call.func_name, &self.value(value)?)
+            }
+            (op::INDEX, [container, at]) => {
+                self.budget.spend(1)?;
+                operators::index(&self.value(container)?, &self.value(at)?)
+            }
             (op::OPT_INDEX | op::OPT_SELECT, [container, at]) => {
+                self.budget.spend(1)?;
                 operators::optional_index(&self.value(container)?, &self.value(at)?)
             }
             (name, [left, right]) if call.target.is_none() && functions::is_operator(name) => {
@@ -175,8 +165,8 @@ impl<'a, 'e> Evaluation<'a, 'e> {
 
     fn binary(&mut self, name: &str, left: &'a IdedExpr, right: &'a IdedExpr) -> Result<Value<'a>> {
         let (left, right) = (self.value(left)?, self.value(right)?);
-        self.budget.spend(cost_of(&left).max(cost_of(&right)))?;
-        operators::binary(name, &left, &right)
+        self.budget.spend(cost::of_call(name, &[&left, &right]))?;
+        operators::binary(name, &left, &right, self.budget)
     }
 
     fn function(&mut self, call: &'a CallExpr) -> Result<Value<'a>> {
@@ -195,9 +185,15 @@ impl<'a, 'e> Evaluation<'a, 'e> {
         {
             return self.map_optional(optional.as_deref(), name, body, call.func_name == "optFlatMap");
         }
+        // What stands in for an optional that has a value is not looked at.
+        match (&target, call.func_name.as_str(), call.args.len()) {
+            (Some(Value::Optional(Some(value))), "orValue", 1) => return Ok(value.as_ref().clone()),
+            (Some(Value::Optional(Some(_))), "or", 1) => return target.map_or_else(no_such_overload, Ok),
+            _ => {}
+        }
         let args = call.args.iter().map(|arg| self.value(arg)).collect::<Result<Vec<_>>>()?;
-        self.budget.spend(target.iter().chain(&args).map(cost_of).sum())?;
-        functions::call(&call.func_name, target.as_ref(), &args, self.budget)
+        self.budget.spend(cost::of_call(&call.func_name, &target.iter().chain(&args).collect::<Vec<_>>()))?;
+        functions::call(call.func_name.trim_start_matches('.'), target.as_ref(), &args, self.budget)
     }
 
     fn library_function(&mut self, library: &str, call: &'a CallExpr) -> Result<Value<'a>> {
@@ -206,8 +202,9 @@ impl<'a, 'e> Evaluation<'a, 'e> {
             return self.with_local(name, value, body);
         }
         let args = call.args.iter().map(|arg| self.value(arg)).collect::<Result<Vec<_>>>()?;
-        self.budget.spend(args.iter().map(cost_of).sum())?;
-        functions::call(&format!("{library}.{}", call.func_name), None, &args, self.budget)
+        let name = format!("{library}.{}", call.func_name);
+        self.budget.spend(cost::of_call(&name, &args.iter().collect::<Vec<_>>()))?;
+        functions::call(&name, None, &args, self.budget)
     }
 
     fn map_optional(
@@ -230,64 +227,17 @@ impl<'a, 'e> Evaluation<'a, 'e> {
         value
     }
 
-    fn comprehension(&mut self, loop_: &'a ComprehensionExpr) -> Result<Value<'a>> {
-        let range = self.value(&loop_.iter_range)?;
-        let keys = || range.entries().map(|entries| entries.into_iter().map(|(key, _)| key.into()).collect::<Vec<_>>());
-        let Some(items) = range.items().or_else(keys) else { return no_such_overload() };
-        let start = self.value(&loop_.accu_init);
-        let outside = self.locals.len();
-        let mut gathered = start;
-        for item in items {
-            self.budget.spend(1)?;
-            gathered = match gathered {
-                Ok(value) => self.round(loop_, item, value)?,
-                // `exists` and `all` go on where a round has no value: another may decide.
-                Err(error) if decides(loop_) => self.round_after_error(loop_, item, error),
-                Err(error) => Err(error),
-            };
-            self.locals.truncate(outside);
-            if matches!((&gathered, decides(loop_)), (Ok(Value::Bool(truth)), true) if *truth == decisive(loop_)) {
-                break;
-            }
-        }
-        self.locals.push((&loop_.accu_var, gathered?));
-        let result = self.value(&loop_.result);
-        self.locals.truncate(outside);
-        result
-    }
-
-    /// One round. The outer result is for what ends the loop.
-    fn round(
-        &mut self,
-        loop_: &'a ComprehensionExpr,
-        item: Value<'a>,
-        gathered: Value<'a>,
-    ) -> Result<Result<Value<'a>>> {
-        self.locals.push((&loop_.accu_var, gathered));
-        self.locals.push((&loop_.iter_var, item));
-        let step = self.value(&loop_.loop_step);
-        match step {
-            Err(error) if !decides(loop_) => Err(error),
-            step => Ok(step),
-        }
-    }
-
-    fn round_after_error(&mut self, loop_: &'a ComprehensionExpr, item: Value<'a>, error: Error) -> Result<Value<'a>> {
-        match self.round(loop_, item, Value::Bool(!decisive(loop_))) {
-            Ok(Ok(Value::Bool(truth))) if truth == decisive(loop_) => Ok(Value::Bool(truth)),
-            _ => Err(error),
-        }
+    pub(super) fn key(&mut self, tree: &'a IdedExpr) -> Result<Key> {
+        self.value(tree)?.as_key().map_or_else(|| error("unsupported key type"), Ok)
     }
 }
 
-/// Whether it is an `exists` or an `all`, which one round can decide.
-fn decides(loop_: &ComprehensionExpr) -> bool {
-    matches!(&loop_.loop_step.expr, Expr::Call(call) if [op::LOGICAL_AND, op::LOGICAL_OR].contains(&call.func_name.as_str()))
+fn is_literal(tree: &IdedExpr) -> bool {
+    matches!(tree.expr, Expr::Literal(_))
 }
 
-/// What decides it.
-fn decisive(loop_: &ComprehensionExpr) -> bool {
-    matches!(&loop_.loop_step.expr, Expr::Call(call) if call.func_name == op::LOGICAL_OR)
+fn is_literal_entry(entry: &IdedEntryExpr) -> bool {
+    matches!(&entry.expr, EntryExpr::MapEntry(entry) if is_literal(&entry.key) && is_literal(&entry.value))
 }
 
 fn literal_value(literal: &LiteralValue) -> Value<'_> {
@@ -306,7 +256,7 @@ fn field<'a>(operand: &Value<'a>, name: &str) -> Result<Value<'a>> {
     match operand {
         Value::Optional(None) => Ok(Value::Optional(None)),
         Value::Optional(Some(inner)) => field(inner, name).map(Value::some),
-        Value::Check(check) if name == "requestResource" => check.of_request(),
+        Value::Foreign(foreign) => foreign.field(name).unwrap_or_else(|| error(format!("no such key: {name}"))),
         _ => match operand.field(name) {
             Some(value) => Ok(value),
             None => error(format!("no such key: {name}")),
@@ -318,15 +268,5 @@ fn has(operand: &Value<'_>, name: &str) -> bool {
     match operand {
         Value::Optional(inner) => inner.as_ref().is_some_and(|inner| has(inner, name)),
         _ => operand.field(name).is_some(),
-    }
-}
-
-/// What looking at a value costs beside the one that everything does.
-fn cost_of(value: &Value<'_>) -> u64 {
-    match value {
-        Value::Text(text) => text.len() as u64 / 10,
-        Value::Other(_) => 1,
-        Value::Optional(Some(inner)) => cost_of(inner),
-        _ => value.size().map_or(0, |size| size as u64),
     }
 }

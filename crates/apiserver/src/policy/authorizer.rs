@@ -2,9 +2,9 @@
 
 use std::{borrow::Cow, rc::Rc};
 
-use super::{Budget, Result, Value, no_such_overload};
 use crate::{
-    access::{Attributes, Resource, Rules},
+    access::{Attributes, Decision, Resource, Rules},
+    cel::{Budget, Foreign, Result, Value, error, no_such_overload},
     user::User,
 };
 
@@ -13,7 +13,7 @@ const COST: u64 = 350_000;
 
 /// A question that is being put together.
 #[derive(Clone, Debug)]
-pub(in crate::policy) struct Check<'a> {
+pub(super) struct Check<'a> {
     rules: &'a Rules,
     user: Cow<'a, User>,
     /// What the request is about, which can be asked for at once.
@@ -42,16 +42,16 @@ struct Owned<'a> {
 
 impl<'a> Check<'a> {
     /// Asks what this user may do.
-    pub(in crate::policy) fn new(rules: &'a Rules, user: &'a User, request: Resource<'a>) -> Self {
+    pub(super) fn new(rules: &'a Rules, user: &'a User, request: Resource<'a>) -> Self {
         Self { rules, user: Cow::Borrowed(user), request, about: About::Nothing }
     }
 
     fn about(&self, about: About<'a>) -> Value<'a> {
-        Value::Check(Rc::new(Self { about, ..self.clone() }))
+        Value::Foreign(Rc::new(Self { about, ..self.clone() }))
     }
 
     /// The question about what the request is about.
-    pub(super) fn of_request(&self) -> Result<Value<'a>> {
+    fn of_request(&self) -> Result<Value<'a>> {
         let Resource { group, version, resource, subresource, namespace, name } = self.request;
         let owned = Owned {
             group: group.into(),
@@ -63,7 +63,7 @@ impl<'a> Check<'a> {
         };
         match self.about {
             About::Nothing => Ok(self.about(About::Resource(owned))),
-            _ => super::error("no such key: requestResource"),
+            _ => error("no such key: requestResource"),
         }
     }
 
@@ -73,7 +73,7 @@ impl<'a> Check<'a> {
             groups: vec!["system:serviceaccounts".to_owned(), format!("system:serviceaccounts:{namespace}")],
             ..User::default()
         };
-        Value::Check(Rc::new(Self { user: Cow::Owned(user), ..self.clone() }))
+        Value::Foreign(Rc::new(Self { user: Cow::Owned(user), ..self.clone() }))
     }
 
     fn check(&self, verb: &str) -> Result<Value<'a>> {
@@ -93,28 +93,42 @@ impl<'a> Check<'a> {
             ),
             About::Nothing | About::Group(_) => return no_such_overload(),
         };
-        Ok(Value::Decision(Rc::new(self.rules.allows(&attributes))))
+        Ok(Value::Foreign(Rc::new(self.rules.allows(&attributes))))
     }
 }
 
-/// The functions of questions and answers.
-pub(super) fn call<'a>(
-    name: &str,
-    target: Option<&Value<'a>>,
-    args: &[Value<'a>],
-    budget: &Budget,
-) -> Result<Value<'a>> {
-    match target {
-        Some(Value::Check(check)) => ask(name, check, args, budget),
-        Some(Value::Decision(decision)) => match (name, args) {
-            ("allowed", []) => Ok(Value::Bool(decision.allowed)),
+impl<'a> Foreign<'a> for Check<'a> {
+    fn type_name(&self) -> &'static str {
+        "kubernetes.authorization.Authorizer"
+    }
+
+    fn field(&self, name: &str) -> Option<Result<Value<'a>>> {
+        (name == "requestResource").then(|| self.of_request())
+    }
+
+    fn call(&self, name: &str, args: &[Value<'a>], budget: &Budget) -> Result<Value<'a>> {
+        ask(name, self, args, budget)
+    }
+}
+
+impl<'a> Foreign<'a> for Decision {
+    fn type_name(&self) -> &'static str {
+        "kubernetes.authorization.Decision"
+    }
+
+    fn field(&self, _: &str) -> Option<Result<Value<'a>>> {
+        None
+    }
+
+    fn call(&self, name: &str, args: &[Value<'a>], _: &Budget) -> Result<Value<'a>> {
+        match (name, args) {
+            ("allowed", []) => Ok(Value::Bool(self.allowed)),
             // RBAC always has an answer.
             ("errored", []) => Ok(Value::Bool(false)),
             ("error", []) => Ok(Value::text("")),
-            ("reason", []) => Ok(Value::text(decision.reason.clone())),
+            ("reason", []) => Ok(Value::text(self.reason.clone())),
             _ => no_such_overload(),
-        },
-        _ => no_such_overload(),
+        }
     }
 }
 
@@ -154,3 +168,6 @@ fn as_text<'a>(value: &Value<'a>) -> Option<Cow<'a, str>> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests;

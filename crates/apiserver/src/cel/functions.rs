@@ -1,27 +1,33 @@
 //! The functions that expressions can call.
 
-use std::sync::LazyLock;
+use std::{rc::Rc, sync::LazyLock};
 
 use kube_cel::{
     KubeCelExt,
     cel::{
         self, Context, ExecutionError, IdedExpr,
-        common::ast::{CallExpr, Expr, operators as op},
+        common::ast::{CallExpr, Expr, SelectExpr, operators as op},
     },
 };
 
-use super::{Budget, Error, Result, authorizer, error, no_such_overload, value::Value};
+use super::{Budget, Error, Result, cost, error, lists, no_such_overload, texts, value::Value};
 
 /// What the libraries have, registered once.
 static LIBRARY: LazyLock<Context<'static>> = LazyLock::new(|| Context::default().with_all());
 /// The longest list that `lists.range` makes: the library's own would take all memory there is.
-const MAX_RANGE: i64 = 1000;
+const MAX_RANGE: i64 = 100_000;
 /// The first halves of names of functions.
-const LIBRARIES: [&str; 9] = ["optional", "cel", "math", "sets", "lists", "strings", "base64", "url", "format"];
+const LIBRARIES: [&str; 10] = ["optional", "cel", "math", "sets", "lists", "strings", "base64", "url", "format", "ip"];
 /// The types that can be named.
-const TYPES: [&str; 10] = ["bool", "int", "uint", "double", "string", "bytes", "list", "map", "null_type", "type"];
+const TYPES: [&str; 11] =
+    ["bool", "int", "uint", "double", "string", "bytes", "list", "map", "null_type", "type", "optional_type"];
+/// Those whose names have points.
+const QUALIFIED_TYPES: [&str; 4] = ["google.protobuf.Timestamp", "google.protobuf.Duration", "net.IP", "net.CIDR"];
 /// What is a function only here.
-const OWN: [&str; 24] = [
+const OWN: [&str; 27] = [
+    "bool",
+    "unwrapOpt",
+    "optional.unwrap",
     "size",
     "startsWith",
     "endsWith",
@@ -63,6 +69,22 @@ pub(super) fn type_named(name: &str) -> Option<&'static str> {
     TYPES.iter().find(|known| **known == name).copied()
 }
 
+/// The type that names with points between them are the name of.
+pub(super) fn qualified_type(select: &SelectExpr) -> Option<&'static str> {
+    let is_called = |name: &&str| {
+        name.rsplit_once('.').is_some_and(|(prefix, last)| last == select.field && prefix_is(&select.operand, prefix))
+    };
+    QUALIFIED_TYPES.into_iter().find(|name| !select.test && is_called(name))
+}
+
+fn prefix_is(tree: &IdedExpr, prefix: &str) -> bool {
+    match (&tree.expr, prefix.rsplit_once('.')) {
+        (Expr::Ident(name), None) => name == prefix,
+        (Expr::Select(select), Some((before, last))) => select.field == last && prefix_is(&select.operand, before),
+        _ => false,
+    }
+}
+
 /// Whether there is a function of this name. The library has no way to ask but to call it, which is harmless: without
 /// arguments they all fail.
 pub(super) fn exists(name: &str) -> bool {
@@ -81,8 +103,8 @@ pub(super) fn call<'a>(
     args: &[Value<'a>],
     budget: &Budget,
 ) -> Result<Value<'a>> {
-    if let Some(Value::Check(_) | Value::Decision(_)) = target {
-        return authorizer::call(name, target, args, budget);
+    if let Some(Value::Foreign(foreign)) = target {
+        return foreign.call(name, args, budget);
     }
     if let Some(Value::Optional(optional)) = target {
         return of_optional(name, optional.as_deref(), args);
@@ -105,10 +127,30 @@ pub(super) fn call<'a>(
         ("optional.ofNonZeroValue", None, [value]) => {
             Ok(if is_zero(value) { Value::Optional(None) } else { Value::some(value.clone()) })
         }
-        ("lists.range", None, [Value::Int(length)]) if !(0..=MAX_RANGE).contains(length) => {
-            error(format!("a range has from 0 to {MAX_RANGE} elements"))
+        ("optional.unwrap", None, [list]) | ("unwrapOpt", Some(list), []) => lists::unwrapped(list),
+        ("bool", None, [Value::Bool(truth)]) => Ok(Value::Bool(*truth)),
+        ("bool", None, [Value::Text(text)]) => texts::as_truth(text),
+        ("int", None, [Value::Text(text)]) => texts::as_number(text),
+        ("charAt", Some(Value::Text(text)), [Value::Int(at)]) => texts::char_at(text, *at),
+        ("substring", Some(Value::Text(text)), [Value::Int(start)]) => texts::substring(text, *start, None),
+        ("substring", Some(Value::Text(text)), [Value::Int(start), Value::Int(end)]) => {
+            texts::substring(text, *start, Some(*end))
         }
-        _ => library(name, target, args),
+        ("split", Some(Value::Text(text)), [Value::Text(by)]) => Ok(texts::split(text, by)),
+        ("slice", Some(list), [Value::Int(start), Value::Int(end)]) => lists::slice(list, *start, *end),
+        ("@sortByAssociatedKeys", Some(list), [keys]) => lists::sorted_by(list, keys),
+        ("lists.range", None, [Value::Int(length)]) => match u64::try_from(*length) {
+            Ok(count) if *length <= MAX_RANGE => {
+                budget.spend(count)?;
+                Ok(Value::List(Rc::new((0..*length).map(Value::Int).collect())))
+            }
+            _ => error(format!("a range has from 0 to {MAX_RANGE} elements")),
+        },
+        ("string", None, [value]) => texts::written(value).map_or_else(|| library(name, target, args), Ok),
+        _ => {
+            budget.spend(target.into_iter().chain(args).map(cost::of_copy).sum())?;
+            library(name, target, args)
+        }
     }
 }
 
@@ -116,10 +158,8 @@ fn of_optional<'a>(name: &str, optional: Option<&Value<'a>>, args: &[Value<'a>])
     match (name, args) {
         ("hasValue", []) => Ok(Value::Bool(optional.is_some())),
         ("value", []) => optional.cloned().map_or_else(|| error("optional.none() dereference"), Ok),
-        ("orValue", [other]) => Ok(optional.unwrap_or(other).clone()),
-        ("or", [other @ Value::Optional(_)]) => {
-            Ok(optional.map_or_else(|| other.clone(), |own| Value::some(own.clone())))
-        }
+        // Those that have a value were asked before the other was looked at.
+        ("orValue", [other]) | ("or", [other @ Value::Optional(_)]) => Ok(other.clone()),
         _ => no_such_overload(),
     }
 }
