@@ -30,7 +30,7 @@ const KILLS: usize = 3;
 struct Process {
     child: Child,
     /// Held open, because it has more to say.
-    _output: BufReader<ChildStdout>,
+    output: Option<BufReader<ChildStdout>>,
 }
 
 impl Process {
@@ -55,7 +55,7 @@ impl Process {
         // Nobody reads what it logs, and a full pipe would stop it.
         let mut log = child.stderr.take().expect("standard error is piped");
         std::thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
-        Self { child, _output: stdout }
+        Self { child, output: Some(stdout) }
     }
 
     fn kill(mut self) {
@@ -166,6 +166,20 @@ async fn the_hub_works_and_nobody_else_can_read_what_it_keeps() {
     let told = complaint(Process::spawn(&data, "127.0.0.1:0"));
     assert!(told.contains("another process uses") && told.contains("use another folder"), "{told}");
     drop(hub);
+}
+
+#[tokio::test]
+async fn the_hub_goes_on_where_nobody_reads_what_it_says() {
+    let (_folder, data) = folder();
+    // As with `drover hub | head -1`: it has more to say.
+    let mut hub = Process::start(&data);
+    drop(hub.output.take());
+    let leases = Api::<Lease>::namespaced(client(&data).await, NAMESPACE);
+    let leads = |lease: &Lease| lease.spec.as_ref().is_some_and(|spec| spec.holder_identity.is_some());
+    let lease = wait::until(&leases, "drover-hub", "the hub leads", leads).await;
+    let renewed = |now: &Lease| now.resource_version() != lease.resource_version();
+    wait::until(&leases, "drover-hub", "the hub goes on", renewed).await;
+    hub.kill();
 }
 
 #[test]

@@ -34,7 +34,9 @@ pub(super) struct Difference {
 
 pub(super) async fn ask(client: &Client, step: &Step) -> Answer {
     if let Some(frames) = step.frames {
-        return watched(client, step, frames).await;
+        // A server may keep to itself even that it has begun.
+        let watched = timeout(2 * PATIENCE, watched(client, step, frames)).await;
+        return watched.unwrap_or_else(|_| Answer::of_watch(200, Value::Array(Vec::new())));
     }
     let end = Instant::now() + LONG_PATIENCE;
     loop {
@@ -47,17 +49,27 @@ pub(super) async fn ask(client: &Client, step: &Step) -> Answer {
 }
 
 async fn asked_once(client: &Client, step: &Step) -> Answer {
-    let sent = client.send(step.request().map(Body::from)).await;
-    let response = sent.unwrap_or_else(|error| panic!("{}: {error}", step.send));
-    let (head, body) = response.into_parts();
-    let body = body.collect_bytes().await.unwrap_or_else(|error| panic!("{}: {error}", step.send));
+    answered(client, step).await.unwrap_or_else(|error| Answer::none(&error))
+}
+
+async fn answered(client: &Client, step: &Step) -> Result<Answer, kube::Error> {
+    let (head, body) = client.send(step.request().map(Body::from)).await?.into_parts();
+    let body = body.collect_bytes().await?;
     let text = String::from_utf8_lossy(&body).into_owned();
-    Answer {
+    Ok(Answer {
         code: head.status.as_u16(),
         content_type: header(&head.headers, "content-type").concat(),
         warnings: header(&head.headers, "warning"),
-        body: serde_json::from_str(&text).unwrap_or(Value::String(text)),
+        body: read(text, &head.headers),
+    })
+}
+
+/// What a body says. That it says it in YAML or in JSON is in the header.
+fn read(text: String, headers: &HeaderMap) -> Value {
+    if header(headers, "content-type").concat() == "application/yaml" {
+        return serde_saphyr::from_str(&text).unwrap_or(Value::String(text));
     }
+    serde_json::from_str(&text).unwrap_or(Value::String(text))
 }
 
 fn header(headers: &HeaderMap, name: &str) -> Vec<String> {
@@ -77,14 +89,26 @@ async fn watched(client: &Client, step: &Step, frames: usize) -> Answer {
             (200, Value::Array(events))
         }
         Err(kube::Error::Api(status)) => (status.code, serde_json::to_value(*status).expect("a status is JSON")),
-        Err(error) => panic!("{}: {error}", step.send),
+        Err(error) => return Answer::none(&error),
     };
-    Answer { code, content_type: String::new(), warnings: Vec::new(), body }
+    Answer::of_watch(code, body)
 }
 
 impl Answer {
-    pub(super) fn differences_to(&self, drover: &Self) -> Vec<Difference> {
-        let (kube, drover) = (self.comparable(), drover.comparable());
+    /// That a server does not answer at all is a difference, too.
+    fn none(error: &kube::Error) -> Self {
+        Self::of_watch(0, error.to_string().into())
+    }
+
+    fn of_watch(code: u16, body: Value) -> Self {
+        Self { code, content_type: String::new(), warnings: Vec::new(), body }
+    }
+
+    pub(super) fn differences_to(&self, drover: &Self, step: &Step) -> Vec<Difference> {
+        let (mut kube, drover) = (self.comparable(), drover.comparable());
+        if step.is_list_of_kinds {
+            leave_out_what_is_not_in(&drover, &mut kube);
+        }
         let mut found = Vec::new();
         compare("", &kube, &drover, &mut found);
         found
@@ -95,6 +119,32 @@ impl Answer {
         redact(&mut body);
         json!({ "code": self.code, "content-type": self.content_type, "warnings": self.warnings, "body": body })
     }
+}
+
+/// Takes from lists what the other lists of the same name do not have.
+fn leave_out_what_is_not_in(other: &Value, value: &mut Value) {
+    match (other, value) {
+        (Value::Object(other), Value::Object(fields)) => {
+            let shared = fields.iter_mut().filter_map(|(name, field)| Some((other.get(name)?, field)));
+            shared.for_each(|(other, field)| leave_out_what_is_not_in(other, field));
+        }
+        (Value::Array(other), Value::Array(items)) => {
+            let same = |item: &Value| other.iter().find(|it| name_of(it) == name_of(item));
+            items.retain(|item| same(item).is_some());
+            for item in items {
+                if let Some(other) = same(item) {
+                    leave_out_what_is_not_in(other, item);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// What an item of a list of groups, versions or kinds is called there.
+fn name_of(item: &Value) -> Option<&Value> {
+    let places = ["/name", "/metadata/name", "/resource", "/subresource", "/version"];
+    places.into_iter().find_map(|place| item.pointer(place)).or(item.as_str().map(|_| item))
 }
 
 fn compare(path: &str, kube: &Value, drover: &Value, found: &mut Vec<Difference>) {

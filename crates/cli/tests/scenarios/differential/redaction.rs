@@ -14,11 +14,15 @@ static PASSING: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         (pattern(r"too old resource version: \d+ \(\d+\)"), "too old resource version: <version>"),
         (pattern(r"Too large resource version: \d+, current: \d+"), "Too large resource version: <version>"),
         (pattern(r"ResourceVersion: \d+"), "ResourceVersion: <version>"),
+        (pattern(r"ResourceVersion in the precondition \(\d+\)"), "ResourceVersion in the precondition (<version>)"),
         (pattern(r"ResourceVersion in object meta: \d+"), "ResourceVersion in object meta: <version>"),
         (pattern(r"ResourceVersion in record \(\d+\)"), "ResourceVersion in record (<version>)"),
         // Where the program has the table of its kinds depends on how it was built.
         (pattern(r#"in scheme "[^"]+""#), "in scheme"),
+        (pattern(r"selfType\d+"), "selfType"),
         (pattern(r"^(\d+[dhms])+$"), "<age>"),
+        (pattern(r"^(testenv-)?admin$"), "<administrator>"),
+        (pattern(r"X509SHA256=[0-9a-f]{64}"), "<credential>"),
     ]
 });
 
@@ -26,16 +30,22 @@ pub(super) fn redact(value: &mut Value) {
     match value {
         Value::Object(fields) => redact_fields(fields),
         Value::Array(items) => items.iter_mut().for_each(redact),
-        Value::String(text) => {
-            for (pattern, instead) in PASSING.iter() {
-                *text = pattern.replace_all(text, *instead).into_owned();
-            }
-        }
+        Value::String(text) => *text = redacted(text),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 
+fn redacted(text: &str) -> String {
+    let mut text = text.to_owned();
+    for (pattern, instead) in PASSING.iter() {
+        text = pattern.replace_all(&text, *instead).into_owned();
+    }
+    text
+}
+
 fn redact_fields(fields: &mut Map<String, Value>) {
+    // Who owns a reference to an owner has its uid as a key.
+    *fields = std::mem::take(fields).into_iter().map(|(key, value)| (redacted(&key), value)).collect();
     if let Some(prefix) = fields.get("generateName").and_then(Value::as_str).map(str::to_owned) {
         let suffix = fields.get("name").and_then(Value::as_str).and_then(|name| name.strip_prefix(&prefix));
         let length = suffix.map(str::len);
@@ -46,6 +56,10 @@ fn redact_fields(fields: &mut Map<String, Value>) {
         entries.sort_by_key(|entry| {
             ["operation", "manager", "subresource", "apiVersion"].map(|name| entry[name].to_string())
         });
+    }
+    // Custom kinds are listed as chance has it.
+    if let Some(resources) = fields.get_mut("resources").and_then(Value::as_array_mut) {
+        resources.sort_by_key(|resource| ["name", "resource"].map(|name| resource[name].to_string()));
     }
     // Who is told first of several who own a field is up to chance.
     if let Some(causes) = fields.get_mut("causes").and_then(Value::as_array_mut)
@@ -58,6 +72,11 @@ fn redact_fields(fields: &mut Map<String, Value>) {
             ("resourceVersion", Value::String(text)) if !text.is_empty() && text != "0" => *value = "<version>".into(),
             ("continue", Value::String(text)) if !text.is_empty() => *value = "<token>".into(),
             ("token", Value::String(_)) => *value = "<token>".into(),
+            ("serverAddress", Value::String(_)) => *value = "<address>".into(),
+            // PEM in base64.
+            ("certificate", Value::String(text)) if text.starts_with("LS0tLS1CRUdJTi") => {
+                *value = "<certificate>".into();
+            }
             _ => redact(value),
         }
     }

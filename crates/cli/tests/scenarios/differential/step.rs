@@ -24,6 +24,9 @@ pub(super) struct Step {
     /// What is asked for, likewise.
     #[serde(default)]
     pub(super) accept: Option<String>,
+    /// Who asks, if that is not the administrator.
+    #[serde(default)]
+    pub(super) user: Option<String>,
     /// Under which name the answer is kept.
     #[serde(default)]
     pub(super) keep: Option<String>,
@@ -33,6 +36,9 @@ pub(super) struct Step {
     /// The answer is a watch, of which so many events are read.
     #[serde(default)]
     pub(super) frames: Option<usize>,
+    /// The answer lists what is served, and what only the real server has is left out.
+    #[serde(default)]
+    pub(super) is_list_of_kinds: bool,
 }
 
 /// The requests that a file holds.
@@ -84,6 +90,9 @@ impl Step {
         if let Some(said) = said {
             request = request.header("content-type", media_type(said));
         }
+        if let Some(user) = &self.user {
+            request = request.header("impersonate-user", user);
+        }
         request.body(body).unwrap_or_else(|error| panic!("{}: {error}", self.send))
     }
 }
@@ -108,6 +117,7 @@ fn media_type(name: &str) -> &str {
         "apply" => "application/apply-patch+yaml",
         "table" => "application/json;as=Table;v=v1;g=meta.k8s.io",
         "partial" => "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io",
+        "everything" => "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
         "partials" => "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io",
         media_type => media_type,
     }

@@ -1,11 +1,11 @@
 //! Names, and what can be done with what they stand for.
 
 use drover_apiserver::{
-    catalog::{self, Kinds},
-    kind::{Kind, Scope},
+    catalog::Kinds,
+    discovery::{Root, aggregated},
 };
 use drover_testkit::World;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{VERSION, get};
 
@@ -15,17 +15,15 @@ const NOT_SERVED: [&str; 9] =
 
 pub(super) async fn the_catalog_has_what_a_server_lists(world: World) {
     let kinds = Kinds::new();
-    let mut groups = Vec::new();
-    for path in ["/api", "/apis"] {
+    let all: Vec<_> = kinds.iter().cloned().collect();
+    for (path, root) in [("/api", Root::Core), ("/apis", Root::Groups)] {
         let listed = get(&world, path, "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList").await;
-        for group in listed["items"].as_array().expect("groups") {
-            let name = group["metadata"]["name"].as_str().unwrap_or_default();
-            let (ours, theirs) = (resources(&kinds, name), served(group, &kinds));
-            assert_eq!(ours, theirs, "the group {name:?}");
-            groups.extend((!ours.is_empty()).then(|| name.to_owned()));
-        }
+        let theirs = listed["items"].as_array().expect("groups").iter();
+        let theirs: Vec<_> = theirs.map(|group| served(group, &kinds)).filter(|group| !group.is_empty()).collect();
+        let ours = aggregated(&all, root);
+        let ours = ours["items"].as_array().expect("groups").iter().map(|group| served(group, &kinds));
+        assert_eq!(ours.collect::<Vec<_>>(), theirs, "{path}");
     }
-    assert_eq!(kinds.groups().iter().map(|group| group.name).collect::<Vec<_>>(), groups);
 }
 
 /// What the server lists of a group and Drover serves, too.
@@ -46,30 +44,4 @@ fn without_what_is_not_served(mut resource: Value) -> Value {
         }
     }
     resource
-}
-
-fn resources(kinds: &Kinds, group: &str) -> Vec<Value> {
-    kinds.iter().filter(|kind| kind.group == group).map(|kind| resource(kind)).collect()
-}
-
-fn resource(kind: &Kind) -> Value {
-    let version = kind.version(VERSION).expect("built-in kinds have this version");
-    let mut resource = json!({
-        "resource": kind.plural,
-        "singularResource": kind.singular,
-        "responseKind": { "group": "", "version": "", "kind": kind.kind },
-        "scope": match kind.scope { Scope::Namespaced => "Namespaced", Scope::Cluster => "Cluster" },
-        "verbs": catalog::verbs(kind),
-        "shortNames": kind.short_names,
-        "categories": kind.categories,
-        "subresources": catalog::subresources(kind, version).iter().map(subresource).collect::<Vec<_>>(),
-    });
-    let fields = resource.as_object_mut().expect("it was just made");
-    fields.retain(|_, value| value.as_array().is_none_or(|list| !list.is_empty()));
-    resource
-}
-
-fn subresource(it: &catalog::Subresource<'_>) -> Value {
-    let kind = json!({ "group": it.group, "version": it.version, "kind": it.kind });
-    json!({ "subresource": it.name, "responseKind": kind, "verbs": it.verbs })
 }
