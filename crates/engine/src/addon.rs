@@ -6,6 +6,7 @@ pub mod catalog;
 pub mod configuration;
 pub mod deciding;
 pub mod dialect;
+pub mod entries;
 #[cfg(test)]
 mod fixtures;
 pub mod hashes;
@@ -16,7 +17,6 @@ pub mod progress;
 pub mod published;
 pub mod registry;
 pub mod revision;
-pub mod rollout;
 pub mod set;
 pub mod status;
 pub mod steering;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use k8s_openapi::jiff::Timestamp;
 
-use crate::addon::rollout::{Course, Failure, Hold, Rollout, Standing};
+use crate::rollout::{Course, Failure, Hold, Rollout, Standing};
 use drover_api::reference::ClusterName;
 
 /// Where a cluster is in a rollout, and what it waits for.

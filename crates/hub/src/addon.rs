@@ -11,7 +11,7 @@ mod permission;
 mod progress;
 mod rollout;
 #[cfg(test)]
-mod scene;
+pub(crate) mod scene;
 mod shelf;
 mod signing_request;
 mod token;

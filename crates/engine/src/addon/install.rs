@@ -142,7 +142,8 @@ pub enum Absence {
 
 impl Absence {
     /// What is known now, given what was known before.
-    fn next(before: Option<Self>, answers: bool, now: Timestamp) -> Self {
+    #[must_use]
+    pub fn next(before: Option<Self>, answers: bool, now: Timestamp) -> Self {
         match before {
             _ if !answers => Self::Unreachable,
             None => Self::Since(now),
@@ -153,7 +154,8 @@ impl Absence {
 
     /// When the cluster is believed to be selected no more; nothing while nobody can tell. `is_confirmed` says whether the placements
     /// agree on whom they select.
-    fn settled(self, is_confirmed: bool) -> Option<Timestamp> {
+    #[must_use]
+    pub fn settled(self, is_confirmed: bool) -> Option<Timestamp> {
         let confirmed = |time: Timestamp| time.checked_add(CONFIRMATION).unwrap_or(Timestamp::MAX);
         match self {
             Self::Since(time) if is_confirmed => Some(time),
@@ -334,7 +336,8 @@ fn is_leaving(cluster: &Known<&ManagedCluster>) -> bool {
 }
 
 /// Whether nothing says that a cluster does not answer. One that is gone has nothing to answer.
-fn answers(cluster: &Known<&ManagedCluster>) -> bool {
+#[must_use]
+pub fn answers(cluster: &Known<&ManagedCluster>) -> bool {
     match cluster {
         Known::Missing => true,
         Known::Unreadable => false,

@@ -8,7 +8,8 @@ use drover_api::{
 };
 use k8s_openapi::jiff::Timestamp;
 
-use super::{rollout::Sets, set::Set};
+use super::set::Set;
+use crate::rollout::Sets;
 
 /// How many sets are remembered although nobody goes by them: they can be returned to.
 const REMEMBERED: usize = 10;

@@ -14,11 +14,13 @@ use super::{
     beside::beside,
     mark::{Given, Proof, Verdict},
     progress::Finding,
-    rollout::Failure,
     set::Set,
     words::{self, Move, Sentence, State, Vocabulary, Wait},
 };
-use crate::condition::{self, Holds, Says};
+use crate::{
+    condition::{self, Holds, Says},
+    rollout::Failure,
+};
 
 /// What the status of an add-on on one cluster follows from.
 #[derive(Clone, Copy)]

@@ -10,7 +10,7 @@ use drover_api::{
 };
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 
-use super::rollout::{Entry, Source, member};
+use crate::rollout::{Entry, Source, member};
 
 /// The annotations of an object.
 type Annotations = BTreeMap<String, String>;
@@ -239,7 +239,7 @@ fn retry(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::addon::rollout::strategy::Strategy;
+    use crate::rollout::strategy::Strategy;
 
     fn annotations(pairs: &[(&str, &str)]) -> Annotations {
         pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()

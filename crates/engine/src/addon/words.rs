@@ -14,11 +14,11 @@ use k8s_openapi::{
     jiff::Timestamp,
 };
 
-use super::{
-    progress::{Defect, Manifests, Obstacle},
+use super::progress::{Defect, Manifests, Obstacle};
+use crate::{
+    condition::{self, Holds, Says},
     rollout::Failure,
 };
-use crate::condition::{self, Holds, Says};
 
 /// How many types of configuration are named as not supported.
 const UNSUPPORTED: usize = 3;

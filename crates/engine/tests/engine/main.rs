@@ -6,6 +6,7 @@ mod dependencies;
 mod faulty;
 mod fleet;
 mod properties;
+mod replica_set_properties;
 mod rollout_examples;
 mod rollout_faulty;
 mod rollout_history;

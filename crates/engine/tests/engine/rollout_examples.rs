@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use drover_api::{drover::RolloutState, reference::ClusterName};
-use drover_engine::addon::{
-    mark::Verdict,
+use drover_engine::{
+    addon::mark::Verdict,
     rollout::{
         Course, Entry, Failure, Happening, Source, Standing,
         member::{Presence, scatter},

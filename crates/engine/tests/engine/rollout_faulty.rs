@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use drover_api::{drover::GateState, reference::ClusterName};
-use drover_engine::addon::{
-    mark::Verdict,
+use drover_engine::{
+    addon::mark::Verdict,
     rollout::{
         Course, Entry, Give, Hold, Plan, Rollout, Standing,
         member::Member,

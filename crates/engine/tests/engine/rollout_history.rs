@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use drover_engine::addon::{
-    mark::Verdict,
+use drover_engine::{
+    addon::mark::Verdict,
     rollout::{Entry, Plan, member::Presence},
 };
 use proptest::{

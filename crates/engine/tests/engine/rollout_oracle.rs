@@ -5,9 +5,11 @@
 use std::{collections::BTreeSet, time::Duration};
 
 use drover_api::{grammar::SetFingerprint, reference::ClusterName};
-use drover_engine::addon::{
-    configuration::Problem,
-    mark::{Proof, Verdict},
+use drover_engine::{
+    addon::{
+        configuration::Problem,
+        mark::{Proof, Verdict},
+    },
     rollout::{Goal, Plan, Source, member::Member, strategy::Strategy},
 };
 use k8s_openapi::jiff::{SignedDuration, Timestamp};

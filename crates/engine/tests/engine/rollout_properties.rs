@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use drover_api::{drover::GateState, grammar::SetFingerprint, reference::ClusterName};
-use drover_engine::addon::{
-    mark::Verdict,
+use drover_engine::{
+    addon::mark::Verdict,
     rollout::{Hold, Plan, Shut, member::Member},
 };
 use k8s_openapi::jiff::SignedDuration;
@@ -338,8 +338,7 @@ pub(crate) fn a_canary_that_turns_unhealthy_stops_new_starts(planner: &dyn Plann
             let sick = all.iter().find(|name| has_verdict(&world.known[*name], &open, Verdict::Unhealthy));
             if let Some(sick) = sick {
                 let mut begun = plan.gives.iter().filter(|give| give.entry == entry && give.set == open);
-                let is_bad =
-                    |give: &drover_engine::addon::rollout::Give| stored.last_applied.as_ref() != Some(&give.set);
+                let is_bad = |give: &drover_engine::rollout::Give| stored.last_applied.as_ref() != Some(&give.set);
                 prop_assert!(!begun.any(is_bad), "{} is sick with {}, which begins elsewhere", sick, letter(&open));
             }
             vouching.insert(entry, (open, all));

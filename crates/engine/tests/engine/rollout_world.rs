@@ -12,15 +12,17 @@ use drover_api::{
     grammar::{CountOrPercentage, SetFingerprint, WindowSize},
     reference::{ClusterName, PlacementRef},
 };
-use drover_engine::addon::{
-    configuration::{ConfigName, Problem},
-    mark::{Given, Proof, Verdict},
+use drover_engine::{
+    addon::{
+        configuration::{ConfigName, Problem},
+        mark::{Given, Proof, Verdict},
+        set::{Overrides, Set},
+    },
     rollout::{
         Entry, Goal, Plan, Rollout, Sets, Source, Standing, Wish,
         member::{Group, Member, Presence, Selection, Steering},
         strategy::Strategy,
     },
-    set::{Overrides, Set},
 };
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use serde_json::Value;

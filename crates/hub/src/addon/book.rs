@@ -11,13 +11,14 @@ use drover_api::{
     grammar::Version,
     reference::ClusterName,
 };
-use drover_engine::addon::{
-    catalog::Template,
+use drover_engine::{
+    addon::{catalog::Template, steering::Steering},
     rollout::{Course, Rollout},
-    steering::Steering,
 };
 use drover_runtime::clock::after;
 use k8s_openapi::jiff::Timestamp;
+
+use crate::stale::Stale;
 
 /// How long a rollout that is under way goes without a look at everybody.
 const PATIENCE: Duration = Duration::from_mins(5);
@@ -55,12 +56,6 @@ pub(super) struct Context {
     pub(super) templates: Vec<Template>,
     pub(super) supported: Vec<Version>,
     pub(super) steering: Steering,
-}
-
-#[derive(Debug)]
-enum Stale {
-    Everybody,
-    Some(BTreeSet<ClusterName>),
 }
 
 impl Default for Pages {
@@ -104,13 +99,11 @@ impl Pages {
 
     /// Who has to be looked at again: nobody from now on. Nothing means everybody.
     pub(super) fn take_stale(&mut self, now: Timestamp) -> Option<BTreeSet<ClusterName>> {
-        match std::mem::replace(&mut self.stale, Stale::Some(BTreeSet::new())) {
-            Stale::Everybody => {
-                self.looked = Some(now);
-                None
-            }
-            Stale::Some(clusters) => Some(clusters),
+        let stale = self.stale.take();
+        if stale.is_none() {
+            self.looked = Some(now);
         }
+        stale
     }
 
     /// When everybody is to be looked at again though nothing is heard of them, as long as a rollout is under way: progress does not
@@ -122,9 +115,7 @@ impl Pages {
 
     /// Takes note that some clusters have to be looked at again.
     pub(super) fn look_again_at(&mut self, these: impl IntoIterator<Item = ClusterName>) {
-        if let Stale::Some(clusters) = &mut self.stale {
-            clusters.extend(these);
-        }
+        self.stale.add(these);
     }
 
     /// Takes note that every cluster has to be looked at again.

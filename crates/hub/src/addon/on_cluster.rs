@@ -17,9 +17,9 @@ use drover_api::{
 };
 use drover_engine::addon::{
     assignment::{Assignment, assigned},
+    entries::listed,
     inheritance::{inherited, is_managed},
     mark::Given,
-    rollout::listed,
 };
 use drover_runtime::{
     controller::{Plan, Reconciler},

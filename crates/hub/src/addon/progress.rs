@@ -14,13 +14,13 @@ use drover_engine::{
         inheritance::is_managed,
         mark::{Given, Proof},
         progress::{Evidence, Health, Maker, prove},
-        rollout::{Failure, Hold, Standing},
         set::{Overrides, Set},
         status::{Facts, Holding, Turn, status},
         words::Wait,
     },
     explain::Reason,
     registration::permission::Registered,
+    rollout::{Failure, Hold, Standing},
     template::{Report, reachable},
 };
 use drover_runtime::{store::ObjectKey, write::Write};

@@ -22,13 +22,13 @@ use super::shelf::Shelf;
 use crate::fleet::{Fleet, Queues};
 
 /// A fleet, to which a test tells what happens.
-pub(super) struct Scene {
-    pub(super) fleet: Fleet,
+pub(crate) struct Scene {
+    pub(crate) fleet: Fleet,
     version: u64,
 }
 
 /// Takes all that is marked.
-pub(super) fn drain(queue: &Queue<ObjectKey>) -> Vec<String> {
+pub(crate) fn drain(queue: &Queue<ObjectKey>) -> Vec<String> {
     let mut keys = Vec::new();
     while queue.depth() > 0 {
         let key = queue.take().now_or_never().expect("there is one");
@@ -39,7 +39,7 @@ pub(super) fn drain(queue: &Queue<ObjectKey>) -> Vec<String> {
     keys
 }
 
-pub(super) fn noon() -> Timestamp {
+pub(crate) fn noon() -> Timestamp {
     Timestamp::from_second(1_800_000_000).expect("a time")
 }
 
@@ -47,13 +47,13 @@ pub(super) fn noon() -> Timestamp {
 const PLACING: &str = "default";
 
 /// A placement, as add-ons name it.
-pub(super) fn named(placement: &str) -> Value {
+pub(crate) fn named(placement: &str) -> Value {
     json!({ "namespace": PLACING, "name": placement })
 }
 
 impl Scene {
     /// A fleet of nothing.
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let clock = ManualClock::at(noon()).clock();
         let mut fleet = Fleet::new(Queues::new(&clock), clock);
         fleet.list_own_types(&[]);
@@ -61,7 +61,7 @@ impl Scene {
     }
 
     /// Makes an object be so.
-    pub(super) fn set<K>(&mut self, namespace: Option<&str>, name: &str, mut object: Value)
+    pub(crate) fn set<K>(&mut self, namespace: Option<&str>, name: &str, mut object: Value)
     where
         K: Resource<DynamicType = ()> + DeserializeOwned,
         Fleet: Tracks<K>,
@@ -79,7 +79,7 @@ impl Scene {
     }
 
     /// Makes an object be gone.
-    pub(super) fn gone<K>(&mut self, namespace: Option<&str>, name: &str)
+    pub(crate) fn gone<K>(&mut self, namespace: Option<&str>, name: &str)
     where
         K: Resource<DynamicType = ()>,
         Fleet: Tracks<K>,
@@ -95,34 +95,34 @@ impl Scene {
         self.fleet.changed(&change);
     }
 
-    pub(super) fn addon(&mut self, name: &str, strategy: &Value) {
+    pub(crate) fn addon(&mut self, name: &str, strategy: &Value) {
         self.set::<ClusterManagementAddOn>(None, name, json!({ "spec": { "installStrategy": strategy } }));
     }
 
     /// A cluster that is accepted.
-    pub(super) fn cluster(&mut self, name: &str, metadata: &Value) {
+    pub(crate) fn cluster(&mut self, name: &str, metadata: &Value) {
         self.set::<ManagedCluster>(None, name, json!({ "metadata": metadata, "spec": { "hubAcceptsClient": true } }));
     }
 
-    pub(super) fn available(&mut self, name: &str, status: &str) {
+    pub(crate) fn available(&mut self, name: &str, status: &str) {
         let condition = json!({ "type": "ManagedClusterConditionAvailable", "status": status, "reason": "", "message": "",
             "lastTransitionTime": "2026-01-01T00:00:00Z" });
         let spec = json!({ "hubAcceptsClient": true });
         self.set::<ManagedCluster>(None, name, json!({ "spec": spec, "status": { "conditions": [condition] } }));
     }
 
-    pub(super) fn namespace(&mut self, name: &str, metadata: &Value) {
+    pub(crate) fn namespace(&mut self, name: &str, metadata: &Value) {
         self.set::<Namespace>(None, name, json!({ "metadata": metadata }));
     }
 
     /// A placement that says that it has selected so many clusters.
-    pub(super) fn placement(&mut self, name: &str, count: usize) {
+    pub(crate) fn placement(&mut self, name: &str, count: usize) {
         let status = json!({ "numberOfSelectedClusters": count });
         self.set::<Placement>(Some(PLACING), name, json!({ "spec": {}, "status": status }));
     }
 
     /// The decision of a placement, in one slice.
-    pub(super) fn decide<S: AsRef<str>>(&mut self, placement: &str, clusters: &[S]) {
+    pub(crate) fn decide<S: AsRef<str>>(&mut self, placement: &str, clusters: &[S]) {
         let labels = json!({ "cluster.open-cluster-management.io/placement": placement });
         let decision = |name: &S| json!({ "clusterName": name.as_ref(), "reason": "" });
         let decisions: Vec<_> = clusters.iter().map(decision).collect();
@@ -130,14 +130,14 @@ impl Scene {
         self.set::<PlacementDecision>(Some(PLACING), &format!("{placement}-1"), object);
     }
 
-    pub(super) fn on_cluster(&mut self, cluster: &str, addon: &str, rest: &Value) {
+    pub(crate) fn on_cluster(&mut self, cluster: &str, addon: &str, rest: &Value) {
         let mut object = json!({ "spec": {} });
         object.as_object_mut().expect("an object").extend(rest.as_object().cloned().unwrap_or_default());
         self.set::<ManagedClusterAddOn>(Some(cluster), addon, object);
     }
 
     /// Makes an add-on from a template of its name, whose agents register like this, and remembers what clusters are given of it.
-    pub(super) fn template(&mut self, addon: &str, registration: &Value) {
+    pub(crate) fn template(&mut self, addon: &str, registration: &Value) {
         let manifest = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": addon } });
         let spec = json!({ "addonName": addon, "registration": registration,
             "agentSpec": { "workload": { "manifests": [manifest] } } });
@@ -153,7 +153,7 @@ impl Scene {
     }
 
     /// The condition of an add-on on a cluster by which it was given what is remembered of it.
-    pub(super) fn given(&self, addon: &str) -> Value {
+    pub(crate) fn given(&self, addon: &str) -> Value {
         let record = self.fleet.configs.rollout(&ObjectKey::cluster_wide(addon)).expect("it is there");
         let set = &record.status.as_ref().expect("it has a status").sets[0].fingerprint;
         json!({ "type": "drover.dev/Given", "status": "True", "reason": "Given", "message": set,
@@ -161,12 +161,12 @@ impl Scene {
     }
 
     /// What a controller would do about a key, at noon.
-    pub(super) fn plan<R: Reconciler<Fleet, Key = ObjectKey>>(&self, controller: &R, key: &ObjectKey) -> Plan<Fleet> {
+    pub(crate) fn plan<R: Reconciler<Fleet, Key = ObjectKey>>(&self, controller: &R, key: &ObjectKey) -> Plan<Fleet> {
         controller.plan(&self.fleet, key, noon())
     }
 }
 
 /// The writes of a plan, in words.
-pub(super) fn words(plan: &Plan<Fleet>) -> Vec<String> {
+pub(crate) fn words(plan: &Plan<Fleet>) -> Vec<String> {
     plan.writes.iter().chain(&plan.together).map(|write| format!("{write:?}")).collect()
 }

@@ -12,18 +12,18 @@ use drover_api::{
 use drover_engine::{
     addon::{
         configuration::{ConfigName, Problem},
+        entries::{entries, listed},
         install::{Choice, Hindrance},
         mark::{Given, Proof},
         registry,
-        rollout::{
-            Course, Give, Goal, Happening, Hold, Plan as Planned, Rollout, Sets, Source, Standing, Wish, entries,
-            listed,
-            member::{Member, Presence, Selection},
-        },
         set::{Overrides, Set},
         steering::{self, Steering},
     },
     condition::{Holds, holds},
+    rollout::{
+        Course, Give, Goal, Happening, Hold, Plan as Planned, Rollout, Sets, Source, Standing, Wish,
+        member::{Member, Presence, Selection},
+    },
 };
 use drover_runtime::{controller::Plan, events::Event, store::ObjectKey, write::Write};
 use k8s_openapi::jiff::Timestamp;

@@ -11,14 +11,15 @@ use drover_api::{
 use drover_engine::{
     addon::{
         configuration::{Problem, asks_by_hub_config},
+        entries::listed,
         published::{self, Clusters, Overview, PlacementProgress},
         registry,
-        rollout::{Course, Plan, Rollout, Sets, Source, Wish, listed},
         set::Set,
         steering::Steering,
         words::{Counts, Progress, Vocabulary},
     },
     condition::{self, Holds, Says},
+    rollout::{Course, Plan, Rollout, Sets, Source, Wish},
 };
 use drover_runtime::clock::after;
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Condition, jiff::Timestamp};

@@ -27,6 +27,12 @@ pub struct Goal {
 }
 
 impl Goal {
+    /// Something that is known by its name alone: nobody can ask for something else instead of a part of it.
+    #[must_use]
+    pub fn whole(fingerprint: SetFingerprint) -> Self {
+        Self { fingerprint, set: Arc::new(Set::new([], None)) }
+    }
+
     /// The set that an add-on is to run when it was given this one, by name.
     fn effective(&self, addon: &Presence) -> SetFingerprint {
         match &addon.overrides {

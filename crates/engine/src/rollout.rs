@@ -1,11 +1,13 @@
 //! The planner of rollouts: what each cluster is given now, and why the others wait.
 //!
+//! Add-ons and sets of works are rolled out by it. Here both are called add-ons, and what a cluster is given of them a set; that of a set of
+//! works is its template, which is known [by its name alone](Goal::whole).
+//!
 //! An add-on has one [`Lane`](lane::Lane) for each placement in its list, and one for clusters that no placement selects. What has to outlive
 //! the process is handed in and handed back as [`RolloutProgress`](drover_api::drover::RolloutProgress); everything else is kept by cluster, so that a change of one costs a
 //! look at one. The same facts give the same plan, however they were come by.
 
 mod course;
-mod entries;
 mod gate;
 mod lane;
 pub mod member;
@@ -25,7 +27,6 @@ use k8s_openapi::jiff::Timestamp;
 
 pub use self::{
     course::{Course, Give, Happening, Hold, Plan, Wish},
-    entries::{entries, listed},
     gate::Shut,
     standing::{Failure, Goal, Standing, Step},
 };
@@ -35,7 +36,7 @@ use self::{
     standing::Measure,
     strategy::{Strategy, Unreadable},
 };
-use super::{
+use crate::addon::{
     configuration::ConfigName,
     deciding::{ahead_of, deciding},
     set::Set,

@@ -6,11 +6,11 @@ use drover_api::{
     reference::PlacementRef,
 };
 
-use super::{
+use super::dialect::Dialect;
+use crate::rollout::{
     Entry, Source,
     strategy::{Strategy, Unreadable},
 };
-use crate::addon::dialect::Dialect;
 
 /// The placements that an add-on is installed by.
 #[must_use]

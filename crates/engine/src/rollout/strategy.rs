@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use drover_api::{
     addon::{AddOnRolloutStrategy, AddOnRolloutType, RollingUpdate},
-    cluster::{MandatoryDecisionGroup, RolloutLimits},
+    cluster::{MandatoryDecisionGroup, RolloutLimits, RolloutStrategy, RolloutType},
     grammar::{CountOrPercentage, Deadline, Lenient, WindowSize},
     reference::PlacementRef,
 };
@@ -166,6 +166,19 @@ impl Strategy {
             AddOnRolloutType::Progressive => progressive(written, per_group),
             AddOnRolloutType::ProgressivePerGroup => per_group_strategy(written),
         }
+    }
+
+    /// What a strategy of OCM's means, as sets of works have it.
+    pub fn of_ocm(written: Option<&RolloutStrategy>, per_group: Option<&WindowSize>) -> Result<Self, Unreadable> {
+        let written = written.cloned().unwrap_or_default();
+        let kind = match written.kind {
+            RolloutType::All => AddOnRolloutType::All,
+            RolloutType::Progressive => AddOnRolloutType::Progressive,
+            RolloutType::ProgressivePerGroup => AddOnRolloutType::ProgressivePerGroup,
+        };
+        let RolloutStrategy { all, progressive, progressive_per_group, .. } = written;
+        let written = AddOnRolloutStrategy { kind, all, progressive, progressive_per_group, ..Default::default() };
+        Self::read(Some(&written), per_group)
     }
 
     /// How many failures a stage tolerates: none where it is mandatory.
