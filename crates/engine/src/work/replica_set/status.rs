@@ -1,0 +1,265 @@
+//! What is said of a set of works: counts, and three conditions.
+
+use drover_api::{
+    drover::{RolloutCounts, RolloutState},
+    names::{MANIFESTWORK_APPLIED, PLACEMENT_ROLLED_OUT, PLACEMENT_VERIFIED},
+    work::{ManifestWorkReplicaSetStatus, PlacementSummary, ReplicaSetSummary},
+};
+use k8s_openapi::{
+    apimachinery::pkg::apis::meta::v1::Condition,
+    jiff::{SignedDuration, Timestamp},
+};
+
+use super::{
+    naming::Unfit,
+    selection::{Decided, Unclear},
+    tally::Tally,
+    template::Flaw,
+};
+use crate::{
+    condition::{self, Holds, Says},
+    rollout::{Course, Hold},
+    words::excerpt,
+};
+
+/// How often counts are written down, where nothing else has changed and they have not changed by much.
+const PATIENCE: SignedDuration = SignedDuration::from_secs(1);
+
+/// Why no works are made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Obstacle {
+    /// They could not say whose they are.
+    #[error(transparent)]
+    Unfit(#[from] Unfit),
+    /// The template makes no sense.
+    #[error(transparent)]
+    Flaw(#[from] Flaw),
+    /// The server does not take one.
+    #[error("the server refuses it, and it is tried again and again: {0}")]
+    Refused(String),
+}
+
+/// What is known of one placement of a set.
+#[derive(Clone, Debug)]
+pub struct Placing<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// What it says of its decision.
+    pub decided: Result<Decided, Unclear>,
+    /// The works that it decides for, counted.
+    pub tally: Tally,
+    /// What it does now, if anything.
+    pub course: Option<&'a Course>,
+}
+
+/// What the status of a set follows from.
+#[derive(Clone, Debug)]
+pub struct Facts<'a> {
+    /// The status that is stored.
+    pub stored: Option<&'a ManifestWorkReplicaSetStatus>,
+    /// The generation of the set.
+    pub generation: Option<i64>,
+    /// Its placements.
+    pub placements: Vec<Placing<'a>>,
+    /// All its works, counted.
+    pub tally: Tally,
+    /// Why no works are made.
+    pub obstacle: Option<&'a Obstacle>,
+    /// The time.
+    pub now: Timestamp,
+}
+
+/// What a condition is to say, but for its type.
+struct Word {
+    holds: bool,
+    reason: &'static str,
+    message: String,
+}
+
+fn word(holds: bool, reason: &'static str, message: impl Into<String>) -> Word {
+    Word { holds, reason, message: message.into() }
+}
+
+impl Facts<'_> {
+    /// The status of the set.
+    #[must_use]
+    pub fn status(&self) -> ManifestWorkReplicaSetStatus {
+        let mut conditions: Vec<Condition> = self.stored.map(|status| status.conditions.clone()).unwrap_or_default();
+        let words = [
+            (PLACEMENT_VERIFIED, self.verified()),
+            (PLACEMENT_ROLLED_OUT, self.rolled_out()),
+            (MANIFESTWORK_APPLIED, self.applied()),
+        ];
+        for (type_, Word { holds, reason, message }) in words {
+            let says = Says { type_, holds: holds.into(), reason, message: &message, generation: self.generation };
+            conditions = condition::with(conditions, says, self.now);
+        }
+        ManifestWorkReplicaSetStatus {
+            conditions,
+            summary: Some(self.tally.summary()),
+            placement_summary: self.placements.iter().map(Placing::summary).collect(),
+        }
+    }
+
+    fn verified(&self) -> Word {
+        let unclear: Vec<_> =
+            self.placements.iter().filter_map(|placing| Some((placing.name, placing.decided.err()?))).collect();
+        if let Some((_, first)) = unclear.first() {
+            let reason = match first {
+                Unclear::Missing | Unclear::Undecided => "PlacementDecisionNotFound",
+                Unclear::Leaving | Unclear::Unreadable | Unclear::UnreadableDecision => "NotAsExpected",
+            };
+            let sentences: Vec<_> = unclear.iter().map(|(name, why)| format!("the Placement {name}: {why}")).collect();
+            return word(false, reason, excerpt(&sentences.join("; ")));
+        }
+        if self.tally.desired == 0 {
+            return word(false, "PlacementDecisionEmpty", NOBODY);
+        }
+        word(true, "AsExpected", format!("{} are selected", clusters(self.tally.desired)))
+    }
+
+    fn rolled_out(&self) -> Word {
+        let desired = self.tally.desired;
+        let done = self.placements.iter().map(|placing| placing.counts().proven).sum::<i32>();
+        let is_clear = self.placements.iter().all(|placing| placing.decided.is_ok());
+        let is_complete = self.placements.iter().all(Placing::is_complete);
+        let progress = format!("{done} of {} run the template", clusters(desired));
+        if let Some(obstacle) = self.obstacle.filter(|obstacle| !matches!(obstacle, Obstacle::Refused(_))) {
+            return word(false, "Progressing", excerpt(&format!("nothing is rolled out: {obstacle}")));
+        }
+        if !is_clear {
+            return word(false, "Progressing", format!("{progress}; not all placements say whom they select"));
+        }
+        // That nobody is there to be reached does not mean that everybody has been.
+        if desired == 0 {
+            return word(false, "PlacementDecisionEmpty", NOBODY);
+        }
+        if is_complete && i64::from(done) == desired {
+            return word(true, "Complete", progress);
+        }
+        let holds = self.placements.iter().filter_map(Placing::wait);
+        let sentences: Vec<_> = std::iter::once(progress).chain(holds).collect();
+        word(false, "Progressing", excerpt(&sentences.join("; ")))
+    }
+
+    fn applied(&self) -> Word {
+        let Tally { desired, updated, applied, available, progressing, degraded, .. } = self.tally;
+        match self.obstacle {
+            Some(unfit @ Obstacle::Unfit(_)) => return word(false, "InvalidManifestWorkName", unfit.to_string()),
+            Some(obstacle) => return word(false, "NotAsExpected", excerpt(&obstacle.to_string())),
+            None => {}
+        }
+        if desired == 0 {
+            return word(false, "PlacementDecisionEmpty", NOBODY);
+        }
+        let message = format!(
+            "{updated} of {} have the template; it is applied on {applied}, available on {available}, on its way on {progressing}, degraded on {degraded}",
+            clusters(desired)
+        );
+        let is_well = updated == desired && applied == desired && available == desired;
+        if is_well && progressing == 0 && degraded == 0 {
+            return word(true, "AsExpected", message);
+        }
+        let is_under_way = degraded == 0 && (progressing > 0 || updated < desired);
+        word(false, if is_under_way { "Processing" } else { "NotAsExpected" }, message)
+    }
+}
+
+/// What is said where placements select nobody.
+const NOBODY: &str = "no cluster is selected";
+
+fn clusters(count: i64) -> String {
+    if count == 1 { "1 cluster".to_owned() } else { format!("{count} clusters") }
+}
+
+impl Placing<'_> {
+    fn counts(&self) -> RolloutCounts {
+        self.course.map(|course| course.decided.clone()).unwrap_or_default()
+    }
+
+    /// Whether all its clusters have come to run the template.
+    fn is_complete(&self) -> bool {
+        self.course.is_some_and(|course| course.progress.state == Some(RolloutState::Complete))
+    }
+
+    /// What it waits for, if that is not just that clusters are on their way.
+    fn wait(&self) -> Option<String> {
+        let (course, counts) = (self.course?, self.counts());
+        let failed = (counts.failed > 0).then(|| format!("{} failed", counts.failed));
+        let offline = (counts.offline > 0).then(|| format!("{} can not be reached", counts.offline));
+        let hold = course.hold.as_ref().map(|hold| match hold {
+            Hold::Halted { tolerated, .. } => {
+                format!(
+                    "where {tolerated} may: nothing new is begun until one of them succeeds or the template changes"
+                )
+            }
+            hold => hold.to_string(),
+        });
+        let all: Vec<_> = [failed, hold, offline].into_iter().flatten().collect();
+        (!all.is_empty()).then(|| format!("the Placement {}: {}", self.name, all.join(", ")))
+    }
+
+    fn summary(&self) -> PlacementSummary {
+        let groups = self.decided.map(|decided| decided.groups).unwrap_or_default();
+        let Tally { applied, desired, .. } = self.tally;
+        PlacementSummary {
+            name: Some(self.name.to_owned()),
+            available_decision_groups: Some(format!("{groups} ({applied} / {desired} clusters applied)")),
+            summary: Some(self.tally.summary()),
+        }
+    }
+}
+
+/// Whether a status is to be written: at once if it is not just a matter of a few counts, and otherwise when some time has passed since that
+/// was last done.
+pub fn is_due(
+    stored: Option<&ManifestWorkReplicaSetStatus>,
+    wanted: &ManifestWorkReplicaSetStatus,
+    counted: Option<Timestamp>,
+    now: Timestamp,
+) -> Result<(), Timestamp> {
+    let Some(stored) = stored.filter(|stored| essence(stored) == essence(wanted)) else { return Ok(()) };
+    let end = counted.map(|counted| counted.checked_add(PATIENCE).unwrap_or(Timestamp::MAX));
+    match end {
+        Some(end) if end > now && counted.is_some_and(|counted| counted <= now) && stored != wanted => Err(end),
+        _ => Ok(()),
+    }
+}
+
+/// A status without what may be a little late: counts are as exact as a hundredth of all clusters.
+fn essence(status: &ManifestWorkReplicaSetStatus) -> ManifestWorkReplicaSetStatus {
+    let mut status = status.clone();
+    status.conditions.iter_mut().for_each(|condition| condition.message.clear());
+    status.summary.iter_mut().for_each(coarsen);
+    for placement in &mut status.placement_summary {
+        placement.available_decision_groups = None;
+        placement.summary.iter_mut().for_each(coarsen);
+    }
+    status
+}
+
+fn coarsen(summary: &mut ReplicaSetSummary) {
+    let step = (summary.desired_total.unwrap_or_default() / 100).max(1);
+    let counts = [
+        &mut summary.total,
+        &mut summary.updated,
+        &mut summary.applied,
+        &mut summary.available,
+        &mut summary.progressing,
+    ];
+    for count in counts.into_iter().flatten() {
+        *count /= step;
+    }
+}
+
+/// When a set says that its template had reached all clusters, if it still speaks of the template as it is.
+#[must_use]
+pub fn settled(status: Option<&ManifestWorkReplicaSetStatus>, generation: Option<i64>) -> Option<Timestamp> {
+    let conditions = status.map(|status| status.conditions.as_slice()).unwrap_or_default();
+    let condition = conditions.iter().find(|condition| condition.type_ == PLACEMENT_ROLLED_OUT)?;
+    let holds = condition::holds(conditions, PLACEMENT_ROLLED_OUT) == Some(Holds::Yes);
+    (holds && condition.observed_generation == generation).then_some(condition.last_transition_time.0)
+}
+
+#[cfg(test)]
+mod tests;
