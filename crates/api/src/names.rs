@@ -19,6 +19,10 @@ pub const HUB_ACCEPTED: &str = "HubAcceptedManagedCluster";
 pub const CLUSTER_JOINED: &str = "ManagedClusterJoined";
 /// The condition of a cluster that says whether it is available.
 pub const CLUSTER_AVAILABLE: &str = "ManagedClusterConditionAvailable";
+/// The condition of a cluster by which its agent says whether it could renew its certificate.
+pub const CERTIFICATE_ROTATED: &str = "ClusterCertificateRotated";
+/// The label of a claim that stays on its cluster.
+pub const SPOKE_ONLY_LABEL: &str = "open-cluster-management.io/spoke-only";
 /// The condition of a cluster that says whether its clock and the hub's agree.
 pub const CLUSTER_CLOCK_SYNCED: &str = "ManagedClusterConditionClockSynced";
 /// The condition of a cluster that says what its deletion waits for.
@@ -62,6 +66,38 @@ pub const FLAT_CONFIG_SPEC_HASH_ANNOTATION: &str = "configSpecHash";
 pub const WORK_APPLIED: &str = "Applied";
 /// The condition of a work that says whether everything in it is there.
 pub const WORK_AVAILABLE: &str = "Available";
+/// The condition of a work, and of an object of it, that says whether it has done what it was for.
+pub const WORK_COMPLETE: &str = "Complete";
+/// The condition of a work, and of an object of it, that says whether it is being changed.
+pub const WORK_PROGRESSING: &str = "Progressing";
+/// The condition of a work by which its agent says that it is being removed.
+pub const WORK_DELETING: &str = "Deleting";
+/// The condition of an object of a work that says whether what is reported of it is up to date.
+pub const STATUS_FEEDBACK_SYNCED: &str = "StatusFeedbackSynced";
+/// The finalizer of a work: its objects have to be removed from the cluster.
+pub const WORK_FINALIZER: &str = "cluster.open-cluster-management.io/manifest-work-cleanup";
+/// The finalizer of what a work has left on a cluster: the objects have to be removed.
+pub const APPLIED_WORK_FINALIZER: &str = "cluster.open-cluster-management.io/applied-manifest-work-cleanup";
+/// In whose name an agent applies objects where nothing else is said.
+pub const WORK_FIELD_MANAGER: &str = "work-agent";
+/// The condition of a work that says whether what is applied is not well. A rule in the work makes it.
+pub const WORK_DEGRADED: &str = "Degraded";
+/// The label of a work that names the ManifestWorkReplicaSet it was made for: its namespace, a dot, its name.
+pub const REPLICA_SET_LABEL: &str = "work.open-cluster-management.io/manifestworkreplicaset";
+/// The label of such a work that names the placement it was made for.
+pub const WORK_PLACEMENT_LABEL: &str = "work.open-cluster-management.io/placementname";
+/// The finalizer of a ManifestWorkReplicaSet: its works have to be removed.
+pub const REPLICA_SET_FINALIZER: &str = "work.open-cluster-management.io/manifest-work-cleanup";
+/// The condition of a ManifestWorkReplicaSet that says whether its placements are there and select clusters.
+pub const PLACEMENT_VERIFIED: &str = "PlacementVerified";
+/// The condition of a ManifestWorkReplicaSet that says whether its template has reached all clusters.
+pub const PLACEMENT_ROLLED_OUT: &str = "PlacementRolledOut";
+/// The condition of a ManifestWorkReplicaSet that says whether its works are applied and available.
+pub const MANIFESTWORK_APPLIED: &str = "ManifestworkApplied";
+/// The annotation of a work of a ManifestWorkReplicaSet that says what the cluster was given, and when.
+pub const GIVEN_ANNOTATION: &str = "drover.dev/given";
+/// The annotation of such a work that says since when the cluster is well with it, where the strategy asks for how long.
+pub const PROVEN_ANNOTATION: &str = "drover.dev/proven";
 /// The name that v1beta1 clients give to a default configuration that there is none of: the type is supported, no more.
 pub const NO_DEFAULT_CONFIG: &str = "__reserved_no_default__";
 

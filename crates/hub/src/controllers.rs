@@ -13,10 +13,12 @@ pub enum Area {
     Placement,
     /// Add-ons: where they are installed, and what they run.
     AddOn,
+    /// Works: sets of them on the clusters of placements, and those that have done what they were for.
+    Work,
 }
 
 impl Area {
-    const ALL: [Self; 4] = [Self::Cluster, Self::ClusterSet, Self::Placement, Self::AddOn];
+    const ALL: [Self; 5] = [Self::Cluster, Self::ClusterSet, Self::Placement, Self::AddOn, Self::Work];
 
     fn name(self) -> &'static str {
         match self {
@@ -24,6 +26,7 @@ impl Area {
             Self::ClusterSet => "clusterset",
             Self::Placement => "placement",
             Self::AddOn => "addon",
+            Self::Work => "work",
         }
     }
 }
@@ -98,8 +101,8 @@ mod tests {
 
     #[test]
     fn some_can_be_chosen_or_left_out() {
-        assert_eq!(read("*"), Ok("cluster,clusterset,placement,addon".to_owned()));
-        assert_eq!(read("*,-placement"), Ok("cluster,clusterset,addon".to_owned()));
+        assert_eq!(read("*"), Ok("cluster,clusterset,placement,addon,work".to_owned()));
+        assert_eq!(read("*,-placement"), Ok("cluster,clusterset,addon,work".to_owned()));
         assert_eq!(read("placement, clusterset"), Ok("clusterset,placement".to_owned()));
     }
 

@@ -14,10 +14,11 @@ use drover_api::{
     reference::ClusterName,
 };
 use drover_engine::{
-    addon::{rollout::member::Group, set::EPOCH},
+    addon::set::EPOCH,
     cluster::taints,
     condition::{Holds, holds},
     placement::{Misconfigured, sets::Membership},
+    rollout::member::Group,
 };
 use drover_runtime::{
     clock::Clock,
@@ -34,6 +35,7 @@ use crate::{
     cluster::Belongings,
     config::Configs,
     placement::{Judging, slices_of},
+    work::WorkSets,
 };
 
 /// The objects of the API that the hub works with, and what is derived from them.
@@ -60,6 +62,8 @@ pub(crate) struct Fleet {
     pub(crate) addons: Inventory,
     /// What agents of add-ons have for tokens.
     pub(crate) tokens: Tokens,
+    /// The sets of works, and where their works are.
+    pub(crate) work_sets: WorkSets,
     /// Whether this hub is who keeps clusters: says by taints whether they are there, and sees them out.
     pub(crate) keeps_clusters: bool,
     /// What add-ons are configured with.
@@ -96,6 +100,10 @@ pub(crate) struct Queues {
     pub(crate) permissions: Arc<Queue<ObjectKey>>,
     /// Requests of agents of add-ons.
     pub(crate) addon_requests: Arc<Queue<ObjectKey>>,
+    /// Sets of works.
+    pub(crate) work_sets: Arc<Queue<ObjectKey>>,
+    /// Works, about when they have done what they were for.
+    pub(crate) completions: Arc<Queue<ObjectKey>>,
 }
 
 impl Queues {
@@ -115,6 +123,8 @@ impl Queues {
             tokens: queue(),
             permissions: queue(),
             addon_requests: queue(),
+            work_sets: queue(),
+            completions: queue(),
         }
     }
 }
@@ -175,6 +185,7 @@ impl Fleet {
             belongings: Belongings::default(),
             addons: Inventory::default(),
             tokens: Tokens::default(),
+            work_sets: WorkSets::default(),
             keeps_clusters: false,
             configs: Configs::new("", &queues, &Freshness::default()),
             dialect: Dialect::default(),
@@ -289,6 +300,7 @@ impl Tracks<ManagedCluster> for Fleet {
     fn changed(&mut self, change: &Change<ManagedCluster>) {
         self.mark_belongings(change);
         self.mark_addons(change);
+        self.mark_work_sets(change);
         let cluster = ClusterName::from(&*change.key.name);
         let mut touched = Vec::new();
         for (set, members) in &mut self.members {
@@ -371,6 +383,7 @@ impl Tracks<Placement> for Fleet {
 
     fn changed(&mut self, change: &Change<Placement>) {
         self.mark_followers_of(change);
+        self.mark_work_sets_of(&change.key);
         match &change.new {
             None => {
                 self.judging.remove(&change.key);
@@ -403,9 +416,11 @@ impl Tracks<PlacementDecision> for Fleet {
             for selection in decision.status.iter().flat_map(|status| &status.decisions) {
                 self.count_selection(&selection.cluster_name, &placement, group.as_ref());
                 self.look_again_at_member(&placement, &selection.cluster_name);
+                self.look_again_at_work(&placement, &selection.cluster_name);
             }
             self.mark_placement(&placement, Judging::stored_changed);
             self.mark_followers(&placement);
+            self.mark_work_sets_of(&placement);
         }
     }
 }

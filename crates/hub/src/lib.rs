@@ -13,6 +13,8 @@ mod debug;
 mod fleet;
 mod placement;
 mod signer;
+mod stale;
+mod work;
 
 use std::{collections::BTreeSet, fmt::Debug, io, net::SocketAddr};
 
@@ -22,19 +24,19 @@ use drover_api::{
         AddOnPlacementScore, ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding, Placement, PlacementDecision,
     },
     drover::{AddOnRollout, ConfigRevision},
-    work::ManifestWork,
+    work::{ManifestWork, ManifestWorkReplicaSet},
 };
 use drover_engine::cluster_set::{DEFAULT_SET, GLOBAL_SET};
 use drover_runtime::{
     clock::Clock,
-    controller::{Controller, Reconciler, Tools},
+    controller::Tools,
     fleet::{Shared, Tracks},
     gate::Gate,
     informer::{Freshness, Informer},
     lease::{Elector, Leadership, NoIdentity},
     metrics::Metrics,
-    queue::Queue,
     serve::{Server, endpoints},
+    stage::Stage,
     store::ObjectKey,
 };
 use k8s_openapi::{
@@ -48,8 +50,7 @@ use k8s_openapi::{
     serde::de::DeserializeOwned,
 };
 use kube::{Client, Resource, api::PartialObjectMeta, runtime::watcher};
-use tokio::{sync::watch, task::JoinSet};
-use tokio_util::sync::CancellationToken;
+use tokio::sync::watch;
 use tracing::info;
 
 use crate::{
@@ -65,6 +66,7 @@ use crate::{
     debug::Debugger,
     fleet::{Fleet, Queues},
     placement::Placements,
+    work::{Completions, FinishingWork, PlacedWork, ReplicaSets, placed_works},
 };
 pub use drover_engine::addon::set::EPOCH;
 
@@ -144,53 +146,26 @@ pub struct Hub {
     foundation: Stage,
 }
 
-/// Tasks that end together.
-#[derive(Debug)]
-struct Stage {
-    end: CancellationToken,
-    tasks: JoinSet<()>,
-}
-
-impl Stage {
-    fn new() -> Self {
-        Self { end: CancellationToken::new(), tasks: JoinSet::new() }
-    }
-
-    async fn stop(mut self) {
-        self.end.cancel();
-        while self.tasks.join_next().await.is_some() {}
-    }
-}
-
 impl Hub {
     /// Starts a hub on the server that `client` reaches.
     pub async fn start(client: Client, options: &Options, clock: Clock) -> Result<Self, Error> {
         let metrics = Metrics::new();
         let freshness = Freshness::default();
         let queues = Queues::new(&clock);
-        let mut fleet = Fleet::new(queues.clone(), clock.clone());
-        fleet.dialect = options.dialect;
-        fleet.epoch = options.epoch;
-        fleet.keeps_clusters = options.controllers.runs(Area::Cluster);
-        fleet.addons.workshop.metrics = metrics.clone();
-        fleet.configs = Configs::new(&options.namespace, &queues, &freshness);
-        let fleet = Shared::new(fleet);
-        let mut foundation = Stage::new();
+        let fleet = empty_fleet(options, &queues, &freshness, &metrics, &clock);
+        let mut foundation = Stage::default();
         let leadership = elect(&client, options, &clock, &metrics, &mut foundation)?;
         Watches { client: &client, fleet: &fleet, freshness: &freshness, metrics: &metrics, stage: &mut foundation }
             .start(options, &clock);
         let (gate, keep_fresh) = Gate::new(leadership, freshness.clone());
-        let end = foundation.end.clone();
-        foundation.tasks.spawn(async move {
-            end.run_until_cancelled(keep_fresh).await;
-        });
+        foundation.spawn(keep_fresh);
         let health = serve(options, &metrics, &freshness, &clock, &mut foundation).await?;
 
         let debugger = Debugger { client: client.clone(), fleet: fleet.clone(), freshness, clock: clock.clone() };
         let debug = serve_debugger(options, debugger, &mut foundation).await?;
 
         let tools = Tools { identity: options.identity.clone(), ..Tools::new(fleet, gate, clock, metrics) };
-        let mut controllers = Stage::new();
+        let mut controllers = Stage::default();
         run_controllers(options, queues, &client, &tools, &mut controllers);
         Ok(Self { health, debug, controllers, foundation })
     }
@@ -215,6 +190,23 @@ impl Hub {
     }
 }
 
+/// A fleet of which nothing is known yet.
+fn empty_fleet(
+    options: &Options,
+    queues: &Queues,
+    freshness: &Freshness,
+    metrics: &Metrics,
+    clock: &Clock,
+) -> Shared<Fleet> {
+    let mut fleet = Fleet::new(queues.clone(), clock.clone());
+    fleet.dialect = options.dialect;
+    fleet.epoch = options.epoch;
+    fleet.keeps_clusters = options.controllers.runs(Area::Cluster);
+    fleet.addons.workshop.metrics = metrics.clone();
+    fleet.configs = Configs::new(&options.namespace, queues, freshness);
+    Shared::new(fleet)
+}
+
 /// Takes part in the election, if there is one.
 fn elect(
     client: &Client,
@@ -223,18 +215,12 @@ fn elect(
     metrics: &Metrics,
     stage: &mut Stage,
 ) -> Result<watch::Receiver<Leadership>, Error> {
-    let Some(identity) = &options.identity else {
-        let (alone, leadership) = watch::channel(Leadership::Alone);
-        let end = stage.end.clone();
-        stage.tasks.spawn(async move {
-            end.cancelled().await;
-            drop(alone);
-        });
-        return Ok(leadership);
-    };
+    let Some(identity) = &options.identity else { return Ok(stage.alone()) };
     let (elector, leadership) = Elector::new(client.clone(), &options.namespace, LEASE, identity, clock.clone())?;
-    stage.tasks.spawn(elector.run(stage.end.clone()));
-    stage.tasks.spawn(count_leadership(leadership.clone(), metrics.clone()));
+    stage.spawn_until_told(|end| elector.run(end));
+    // It ends with the election.
+    let counted = count_leadership(leadership.clone(), metrics.clone());
+    stage.spawn_until_told(|_| counted);
     Ok(leadership)
 }
 
@@ -266,8 +252,10 @@ impl Watches<'_> {
         self.all::<Placement>();
         self.all::<PlacementDecision>();
         self.all::<AddOnPlacementScore>();
-        if controllers.runs(Area::Cluster) || controllers.runs(Area::AddOn) {
+        if [Area::Cluster, Area::AddOn, Area::Work].into_iter().any(|area| controllers.runs(area)) {
             self.all::<Namespace>();
+        }
+        if controllers.runs(Area::Cluster) || controllers.runs(Area::AddOn) {
             self.all::<ManagedClusterAddOn>();
             self.run::<CertificateSigningRequest>(self.informer(requests()).trimmed(trim_request));
         }
@@ -283,6 +271,11 @@ impl Watches<'_> {
             }
             self.some::<ServiceAccount>(for_tokens());
             self.some::<Role>(for_tokens());
+        }
+        if controllers.runs(Area::Work) {
+            self.all::<ManifestWorkReplicaSet>();
+            self.some::<PlacedWork>(placed_works());
+            self.all::<FinishingWork>();
         }
         self.role_bindings(controllers);
     }
@@ -317,10 +310,7 @@ impl Watches<'_> {
             metrics: self.metrics.clone(),
             clock: clock.clone(),
         };
-        let end = self.stage.end.clone();
-        self.stage.tasks.spawn(async move {
-            end.run_until_cancelled(watching.run()).await;
-        });
+        self.stage.spawn(watching.run());
     }
 
     fn all<K: Watched>(&mut self)
@@ -345,10 +335,7 @@ impl Watches<'_> {
     where
         Fleet: Tracks<K>,
     {
-        let (end, fleet) = (self.stage.end.clone(), self.fleet.clone());
-        self.stage.tasks.spawn(async move {
-            end.run_until_cancelled(informer.run(fleet)).await;
-        });
+        self.stage.spawn(informer.run(self.fleet.clone()));
     }
 }
 
@@ -360,9 +347,9 @@ impl<K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + S
 /// Starts the controllers that the hub is to run.
 fn run_controllers(options: &Options, queues: Queues, client: &Client, tools: &Tools<Fleet>, stage: &mut Stage) {
     if options.controllers.runs(Area::Cluster) {
-        run(Clusters, queues.clusters, client, tools, stage);
+        stage.control(Clusters, queues.clusters, client, tools);
         let requests = SigningRequests::new(options.bootstrap_groups.clone(), options.client_ca.clone());
-        run(requests, queues.requests, client, tools, stage);
+        stage.control(requests, queues.requests, client, tools);
     } else {
         queues.clusters.close();
         queues.requests.close();
@@ -372,36 +359,43 @@ fn run_controllers(options: &Options, queues: Queues, client: &Client, tools: &T
         for set in [DEFAULT_SET, GLOBAL_SET] {
             queues.sets.mark(ObjectKey::cluster_wide(set));
         }
-        run(ClusterSets, queues.sets, client, tools, stage);
-        run(SetBindings, queues.bindings, client, tools, stage);
+        stage.control(ClusterSets, queues.sets, client, tools);
+        stage.control(SetBindings, queues.bindings, client, tools);
     } else {
         queues.sets.close();
         queues.bindings.close();
     }
     if options.controllers.runs(Area::Placement) {
-        run(Placements { metrics: tools.metrics.clone() }, queues.placements, client, tools, stage);
+        stage.control(Placements { metrics: tools.metrics.clone() }, queues.placements, client, tools);
     } else {
         queues.placements.close();
     }
     if options.controllers.runs(Area::AddOn) {
         let installs = Installs::new(options.adopt_existing, tools.metrics.clone());
-        run(installs, queues.installs, client, tools, stage);
-        run(AddOns::default(), queues.addons, client, tools, stage);
-        run(Rollouts::default(), queues.rollouts, client, tools, stage);
-        run(TokenInfrastructure::default(), queues.tokens, client, tools, stage);
-        run(Permissions::default(), queues.permissions, client, tools, stage);
+        stage.control(installs, queues.installs, client, tools);
+        stage.control(AddOns::default(), queues.addons, client, tools);
+        stage.control(Rollouts::default(), queues.rollouts, client, tools);
+        stage.control(TokenInfrastructure::default(), queues.tokens, client, tools);
+        stage.control(Permissions::default(), queues.permissions, client, tools);
         let requests = AddOnRequests::new(options.namespace.clone(), options.client_ca.clone());
-        run(requests, queues.addon_requests, client, tools, stage);
-        run(Revisions::default(), queues.revisions, client, tools, stage);
+        stage.control(requests, queues.addon_requests, client, tools);
+        stage.control(Revisions::default(), queues.revisions, client, tools);
     } else {
         let Queues { installs, addons, rollouts, tokens, permissions, addon_requests, revisions, .. } = queues;
         for queue in [installs, addons, rollouts, tokens, permissions, addon_requests, revisions] {
             queue.close();
         }
     }
+    if options.controllers.runs(Area::Work) {
+        stage.control(ReplicaSets::new(tools.metrics.clone()), queues.work_sets, client, tools);
+        stage.control(Completions, queues.completions, client, tools);
+    } else {
+        queues.work_sets.close();
+        queues.completions.close();
+    }
     // Versions are not OCM's.
     if options.controllers.runs(Area::AddOn) && options.dialect == Dialect::Drover {
-        run(HubConfigs, queues.hub_configs, client, tools, stage);
+        stage.control(HubConfigs, queues.hub_configs, client, tools);
     } else {
         queues.hub_configs.close();
     }
@@ -419,8 +413,8 @@ async fn serve(
     let bound = server.address();
     let freshness = freshness.clone();
     let router = endpoints(metrics.clone(), move || freshness.missing());
-    let (end, clock) = (stage.end.clone(), clock.clone());
-    stage.tasks.spawn(async move { drop(server.run(router, &clock, end).await) });
+    let clock = clock.clone();
+    stage.spawn_until_told(|end| async move { drop(server.run(router, &clock, end).await) });
     Ok(Some(bound))
 }
 
@@ -428,18 +422,7 @@ async fn serve_debugger(options: &Options, debugger: Debugger, stage: &mut Stage
     let Some(address) = options.debug_listen else { return Ok(None) };
     let server = Server::bind(address).await.map_err(|source| Error::ListenDebug { address, source })?;
     let bound = server.address();
-    let (end, clock) = (stage.end.clone(), debugger.clock.clone());
-    stage.tasks.spawn(async move { drop(server.run(debugger.endpoints(), &clock, end).await) });
+    let clock = debugger.clock.clone();
+    stage.spawn_until_told(|end| async move { drop(server.run(debugger.endpoints(), &clock, end).await) });
     Ok(Some(bound))
-}
-
-fn run<R: Reconciler<Fleet>>(
-    reconciler: R,
-    queue: std::sync::Arc<Queue<R::Key>>,
-    client: &Client,
-    tools: &Tools<Fleet>,
-    stage: &mut Stage,
-) {
-    let controller = Controller::new(reconciler, queue, client.clone(), tools.clone());
-    stage.tasks.spawn(controller.run(stage.end.clone()));
 }

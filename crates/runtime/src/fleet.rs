@@ -25,6 +25,9 @@ pub trait Tracks<K>: Send + Sync + 'static {
     /// keys that depend on it.
     fn changed(&mut self, change: &Change<K>);
 
+    /// Takes note that all objects of the kind that there are have been listed.
+    fn listed(&mut self) {}
+
     /// Takes note of whether changes of the kind are seen at the moment: not while the watch is broken or everything is listed.
     fn sees(&mut self, _sees: bool) {}
 }
@@ -98,6 +101,7 @@ impl<F> Shared<F> {
         F: Tracks<K>,
     {
         self.change(|fleet| Tracks::<K>::store(fleet).end_list());
+        self.update(|fleet| Tracks::<K>::listed(fleet));
         self.sees::<K>(true);
     }
 

@@ -13,5 +13,6 @@ pub mod metrics;
 pub mod pace;
 pub mod queue;
 pub mod serve;
+pub mod stage;
 pub mod store;
 pub mod write;

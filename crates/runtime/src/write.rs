@@ -229,6 +229,19 @@ impl<F: Send + Sync + 'static> Write<F> {
         })
     }
 
+    /// Something that is more than one write, or is about objects whose kind is known only now. What comes of it, the call enters into the fleet itself.
+    pub fn act(
+        kind: &str,
+        verb: Verb,
+        key: ObjectKey,
+        call: impl Fn(Client, Shared<F>, &'static str) -> BoxFuture<'static, Result<(), kube::Error>>
+        + Send
+        + Sync
+        + 'static,
+    ) -> Self {
+        Self { kind: kind.to_owned(), verb, key, send: Box::new(call) }
+    }
+
     /// A write whose answer is the object as it is then, or nothing if it is gone. `last` is what was known of it before.
     fn new<K: Kind>(
         verb: Verb,

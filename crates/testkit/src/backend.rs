@@ -1,6 +1,13 @@
 //! What a scenario runs on.
 
-use std::{future::Future, time::Duration};
+use std::{
+    env,
+    fs::OpenOptions,
+    future::Future,
+    io::Write as _,
+    thread,
+    time::{Duration, Instant},
+};
 
 use tokio::{runtime, time::timeout};
 
@@ -31,20 +38,34 @@ const PATIENCE: Duration = Duration::from_mins(5);
 
 /// Runs a scenario to its end; for the use of [`scenarios!`](crate::scenarios).
 pub fn run<F: Future<Output = ()>>(backend: Backend, need: Need, scenario: impl FnOnce(World) -> F) {
+    let asked = Instant::now();
     let home = match (backend, need) {
         (Backend::Kube, Need::Shared) => Home::Shared(Server::shared()),
         (Backend::Kube, Need::Own) => Home::Own(Server::take()),
         (Backend::Kube, Need::Bare) => Home::Own(Server::bare()),
         // They start so quickly that nobody has to share one.
-        (Backend::Embedded, Need::Shared | Need::Own) => Home::Embedded(Embedded::start(drover_api::crds())),
+        (Backend::Embedded, Need::Shared | Need::Own) => Home::Embedded(Embedded::with_drover()),
         (Backend::Embedded, Need::Bare) => Home::Embedded(Embedded::start(Vec::new())),
     };
+    let begun = Instant::now();
     // A client's connections belong to the runtime that opened them, so every scenario has both for itself.
     let runtime = runtime::Builder::new_current_thread().enable_all().build().expect("a runtime can be made");
     runtime.block_on(async {
         let world = World::connect(home).await;
         timeout(PATIENCE, scenario(world)).await.expect("the scenario ends in time");
     });
+    note_time(asked.elapsed(), begun.elapsed());
+}
+
+/// Writes down how long a scenario took, with its server and without, where somebody wants to know: in the file that `DROVER_TIMES` names.
+fn note_time(with_server: Duration, alone: Duration) {
+    let Some(file) = env::var_os("DROVER_TIMES") else { return };
+    // A test's thread has the name of the test.
+    let (thread, seconds) = (thread::current(), [with_server, alone].map(|time| time.as_secs_f64()));
+    let line = format!("{} {:.3} {:.3}\n", thread.name().unwrap_or("unnamed"), seconds[0], seconds[1]);
+    let mut file = OpenOptions::new().create(true).append(true).open(file).expect("the file can be written");
+    // All at once: others write too.
+    file.write_all(line.as_bytes()).expect("the file can be written");
 }
 
 /// Declares the scenarios of a module, each an `async fn(World)`, under what they need of their server:

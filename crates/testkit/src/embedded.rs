@@ -4,7 +4,7 @@ use std::{
     fs,
     net::Ipv4Addr,
     path::{Path, PathBuf},
-    sync::{Arc, mpsc},
+    sync::{Arc, LazyLock, mpsc},
     thread::{self, JoinHandle},
 };
 
@@ -25,6 +25,13 @@ pub(crate) struct Embedded {
 }
 
 impl Embedded {
+    /// A server with Drover's custom resources, that keeps nothing.
+    pub(crate) fn with_drover() -> Self {
+        // They are made from types, which takes as long as a short scenario.
+        static CRDS: LazyLock<Vec<CustomResourceDefinition>> = LazyLock::new(drover_api::crds);
+        Self::start(CRDS.clone())
+    }
+
     /// A server with these custom resources, that keeps nothing.
     pub(crate) fn start(crds: Vec<CustomResourceDefinition>) -> Self {
         let data = tempfile::Builder::new().prefix("drover-embedded-").tempdir().expect("there is room for files");

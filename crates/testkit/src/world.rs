@@ -54,13 +54,33 @@ impl World {
 
     /// Drover's own API server with Drover's custom resources, for a scenario that compares it with the one it is handed.
     pub async fn embedded() -> Self {
-        Self::connect(Home::Embedded(Embedded::start(drover_api::crds()))).await
+        Self::connect(Home::Embedded(Embedded::with_drover())).await
+    }
+
+    /// A second server of the same sort, with nobody else on it: that of a managed cluster, say.
+    pub async fn another(&self) -> Self {
+        match self.home {
+            Home::Embedded(_) => Self::embedded().await,
+            Home::Shared(_) | Home::Own(_) => Self::connect(Home::Own(Server::take())).await,
+        }
     }
 
     /// An administrator's client.
     #[must_use]
     pub fn client(&self) -> Client {
         self.client.clone()
+    }
+
+    /// An administrator's client that does not ask again when the server is not ready to answer.
+    ///
+    /// # Panics
+    ///
+    /// Never: another one was made of the same configuration.
+    #[must_use]
+    pub fn impatient_client(&self) -> Client {
+        let mut config = self.config.clone();
+        config.default_retry = false;
+        Client::try_from(config).expect("a client can be made")
     }
 
     /// How to reach the server, with nobody's credentials.

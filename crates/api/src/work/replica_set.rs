@@ -103,7 +103,7 @@ pub struct PlacementSummary {
     /// The name of the placement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// How many decision groups are done out of how many, in words.
+    /// How many decision groups there are, and how many of the placement's clusters have the template applied, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub available_decision_groups: Option<String>,
     /// The placement's works, counted.

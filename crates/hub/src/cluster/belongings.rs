@@ -265,6 +265,7 @@ impl Tracks<Namespace> for Fleet {
         if self.clusters.has(&change.key) {
             self.queues.clusters.mark(change.key.clone());
             self.mark_installs_on(&change.key.name);
+            self.mark_work_sets_on(&change.key.name);
         }
     }
 }

@@ -59,6 +59,19 @@ impl Crowd {
         Self { stage, _tasks: tasks }
     }
 
+    /// Plays all agents from now on, as far as works with these labels are concerned. The client has to be an administrator's.
+    #[must_use]
+    pub fn of_agents(client: Client, labels: &str) -> Self {
+        let (queue, queued) = mpsc::unbounded_channel();
+        let stage =
+            Arc::new(Stage { addon: labels.to_owned(), client: client.clone(), members: Mutex::default(), queue });
+        let works = watcher::Config::default().labels(labels);
+        let mut tasks = JoinSet::new();
+        tasks.spawn(follow::<ManifestWork>(Arc::clone(&stage), Api::all(client), works));
+        tasks.spawn(serve(Arc::clone(&stage), queued));
+        Self { stage, _tasks: tasks }
+    }
+
     /// Has a cluster's agent treat works like this, those that it has already answered too.
     pub fn behave(&self, cluster: &str, behaviour: Behaviour) {
         self.stage.change(cluster, |member| member.behave(behaviour));
@@ -83,6 +96,7 @@ impl Crowd {
 
 /// What all who play share.
 struct Stage {
+    /// The add-on that is managed, or whose works it is about.
     addon: String,
     client: Client,
     members: Mutex<BTreeMap<String, Member>>,

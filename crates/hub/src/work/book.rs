@@ -1,0 +1,162 @@
+//! What is kept of each set of works, so that a change of one cluster is a look at one cluster.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use drover_api::{
+    drover::{RolloutProgress, RolloutState},
+    grammar::SetFingerprint,
+    reference::ClusterName,
+};
+use drover_engine::{
+    addon::install::Absence,
+    rollout::{Course, Rollout},
+    work::replica_set::{tally::Tally, template::Rules},
+};
+use drover_runtime::clock::after;
+use k8s_openapi::jiff::Timestamp;
+
+use crate::stale::Stale;
+
+/// How long a rollout that is under way goes without a look at everybody.
+const PATIENCE: Duration = Duration::from_mins(5);
+
+/// What is kept of one set.
+#[derive(Debug, Default)]
+pub(crate) struct Book(Mutex<Pages>);
+
+/// What stands in a book.
+#[derive(Debug)]
+pub(super) struct Pages {
+    /// The clusters, by how they stand.
+    pub(super) rollout: Rollout,
+    /// The courses that were last set.
+    pub(super) courses: Vec<Course>,
+    /// What is remembered of each placement, by its name, as long as the template stays.
+    pub(super) remembered: BTreeMap<String, RolloutProgress>,
+    /// What all clusters were looked at by; nothing before the first look.
+    pub(super) context: Option<Context>,
+    /// The works that each placement decides for, counted.
+    pub(super) sums: Vec<Tally>,
+    /// All works, counted.
+    pub(super) sum: Tally,
+    /// What each cluster counts for, and for which placement.
+    tallies: BTreeMap<ClusterName, (Option<usize>, Tally)>,
+    /// The clusters that have a work although nothing selects them, and since when that is known.
+    pub(super) absent: BTreeMap<ClusterName, Option<Absence>>,
+    /// The clusters whose work may have to be labelled or noted on, or of which there may be too many.
+    pub(super) untidy: BTreeSet<ClusterName>,
+    /// When counts were last written down.
+    pub(super) counted: Option<Timestamp>,
+    stale: Stale,
+    /// When everybody was last looked at.
+    looked: Option<Timestamp>,
+}
+
+/// What every cluster of a set is looked at by. If it changes, all of them are.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Context {
+    /// The name of the template.
+    pub(super) goal: SetFingerprint,
+    /// Which conditions it makes.
+    pub(super) rules: Rules,
+    /// The labels that works have from their set.
+    pub(super) labels: BTreeMap<String, String>,
+    /// Of each placement, whether it says whom it selects.
+    pub(super) are_clear: Vec<bool>,
+}
+
+impl Default for Pages {
+    fn default() -> Self {
+        Self {
+            rollout: Rollout::new(Vec::new()),
+            courses: Vec::new(),
+            remembered: BTreeMap::new(),
+            context: None,
+            sums: Vec::new(),
+            sum: Tally::default(),
+            tallies: BTreeMap::new(),
+            absent: BTreeMap::new(),
+            untidy: BTreeSet::new(),
+            counted: None,
+            stale: Stale::default(),
+            looked: None,
+        }
+    }
+}
+
+impl Book {
+    pub(super) fn open(&self) -> MutexGuard<'_, Pages> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes note that a cluster has to be looked at again.
+    pub(super) fn look_again_at(&self, cluster: &ClusterName) {
+        self.open().stale.add([cluster.clone()]);
+    }
+}
+
+impl Pages {
+    /// Begins anew, with other placements or strategies.
+    pub(super) fn begin(&mut self, rollout: Rollout) {
+        self.sums = vec![Tally::default(); rollout.entries().len()];
+        (self.sum, self.tallies) = (Tally::default(), BTreeMap::new());
+        (self.rollout, self.courses) = (rollout, Vec::new());
+        self.stale = Stale::Everybody;
+    }
+
+    /// Takes note of what all clusters are looked at by.
+    pub(super) fn look_by(&mut self, context: Context) {
+        if self.context.as_ref() == Some(&context) {
+            return;
+        }
+        if self.context.as_ref().is_some_and(|before| before.goal != context.goal) {
+            self.remembered.clear();
+        }
+        self.context = Some(context);
+        self.stale = Stale::Everybody;
+    }
+
+    /// Who has to be looked at again: nobody from now on. Nothing means everybody.
+    pub(super) fn take_stale(&mut self, now: Timestamp) -> Option<BTreeSet<ClusterName>> {
+        if self.next_look().is_some_and(|time| time <= now) {
+            self.stale = Stale::Everybody;
+        }
+        let stale = self.stale.take();
+        if stale.is_none() {
+            self.looked = Some(now);
+        }
+        stale
+    }
+
+    /// When everybody is to be looked at again though nothing is heard of them, as long as a rollout is under way: progress does not
+    /// depend on an event that may have been missed.
+    pub(super) fn next_look(&self) -> Option<Timestamp> {
+        let is_under_way = self.courses.iter().any(|course| course.progress.state != Some(RolloutState::Complete));
+        self.looked.filter(|_| is_under_way).map(|looked| after(looked, PATIENCE))
+    }
+
+    /// Takes note of what a cluster counts for, and for which placement; nothing if it counts for nothing.
+    pub(super) fn count(&mut self, cluster: &ClusterName, now: Option<(Option<usize>, Tally)>) {
+        if let Some((entry, tally)) = self.tallies.remove(cluster) {
+            self.sum -= tally;
+            if let Some(sum) = entry.and_then(|entry| self.sums.get_mut(entry)) {
+                *sum -= tally;
+            }
+        }
+        let Some((entry, tally)) = now else { return };
+        self.sum += tally;
+        if let Some(sum) = entry.and_then(|entry| self.sums.get_mut(entry)) {
+            *sum += tally;
+        }
+        self.tallies.insert(cluster.clone(), (entry, tally));
+    }
+
+    /// All clusters that count for something.
+    pub(super) fn counted_clusters(&self) -> impl Iterator<Item = &ClusterName> {
+        self.tallies.keys()
+    }
+}

@@ -1,0 +1,341 @@
+//! One set of works, with everything that is decided by.
+
+mod giving;
+mod tidy;
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use drover_api::{
+    cluster::ManagedCluster,
+    drover::RolloutProgress,
+    grammar::WindowSize,
+    reference::{ClusterName, PlacementRef},
+    work::{ManifestWorkReplicaSet, PlacementRollout},
+};
+use drover_engine::{
+    addon::install::Known,
+    rollout::{Entry, Goal, Plan as Planned, Rollout, Sets, Source, Wish, member::Selection, strategy::Strategy},
+    work::replica_set::{
+        member::{Held, Spot, member},
+        naming,
+        selection::{self, Decided, Leave, Unclear, Unselected},
+        status::{self, Facts, Obstacle, Placing},
+        tally::Tally,
+    },
+};
+use drover_runtime::{controller::Plan, store::ObjectKey, write::Write};
+use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
+use kube::ResourceExt;
+
+use super::{
+    blueprint::Blueprint,
+    book::{Context, Pages},
+    placed::PlacedWork,
+};
+use crate::fleet::Fleet;
+
+/// How many works are written or removed in one step. What comes of it is known before the next.
+pub(super) const AT_ONCE: usize = 256;
+
+/// One set of works, with everything that is decided by.
+pub(super) struct Case<'a> {
+    fleet: &'a Fleet,
+    key: &'a ObjectKey,
+    set: &'a ManifestWorkReplicaSet,
+    blueprint: &'a Blueprint,
+    placements: Vec<Listed<'a>>,
+    obstacle: Option<Obstacle>,
+    now: Timestamp,
+}
+
+/// A placement in the list of a set.
+struct Listed<'a> {
+    rollout: &'a PlacementRollout,
+    key: ObjectKey,
+    /// What it says of its decision.
+    decided: Result<Decided, Unclear>,
+}
+
+impl<'a> Case<'a> {
+    pub(super) fn new(
+        fleet: &'a Fleet,
+        key: &'a ObjectKey,
+        set: &'a ManifestWorkReplicaSet,
+        blueprint: &'a Blueprint,
+        refusal: Option<String>,
+        now: Timestamp,
+    ) -> Self {
+        let obstacle = blueprint.obstacle.clone().or_else(|| refusal.map(Obstacle::Refused));
+        let placements = selection::listed(set).into_iter().map(|rollout| Listed::of(fleet, key, rollout)).collect();
+        Self { fleet, key, set, blueprint, placements, obstacle, now }
+    }
+
+    /// Whether works of the set could not even say whose they are, so that there are none.
+    pub(super) fn is_unfit(&self) -> bool {
+        matches!(self.obstacle, Some(Obstacle::Unfit(_)))
+    }
+
+    /// Whether anything may be done to works.
+    fn may_act(&self) -> bool {
+        self.obstacle.as_ref().is_none_or(|obstacle| matches!(obstacle, Obstacle::Refused(_)))
+    }
+
+    /// Brings the book up to date, and does what follows from it. Also says how many clusters were looked at.
+    pub(super) fn follow(&self, pages: &mut Pages) -> (Plan<Fleet>, usize) {
+        let looks = self.look_at_clusters(pages);
+        let planned = self.plan(pages);
+        let (mut together, mut again) = (Vec::new(), None);
+        if self.may_act() {
+            together.extend(planned.gives.iter().take(AT_ONCE).map(|give| self.give(give)));
+            let (leaving, later) = self.removals(pages, &planned);
+            together.extend(leaving);
+            pages.courses = planned.courses;
+            together.extend(self.tidy(pages, &planned.gives));
+            again = later;
+        } else {
+            pages.courses = planned.courses;
+        }
+        let is_more = together.len() > AT_ONCE || planned.gives.len() > AT_ONCE;
+        together.truncate(AT_ONCE);
+        let due = self.tell(pages, &mut together);
+        let wake = [planned.wake, again, due, pages.next_look(), is_more.then_some(self.now)];
+        (Plan { together, wake: wake.into_iter().flatten().min(), ..Plan::default() }, looks)
+    }
+
+    /// Brings the clusters in the book up to date: those that have changed, or all if that changed by which they are looked at.
+    fn look_at_clusters(&self, pages: &mut Pages) -> usize {
+        let entries: Vec<_> = self.placements.iter().map(|listed| listed.entry(self.fleet)).collect();
+        if pages.rollout.entries() != entries {
+            pages.begin(Rollout::new(entries));
+        }
+        if pages.context.is_none() {
+            self.recall(pages);
+        }
+        pages.look_by(Context {
+            goal: self.blueprint.goal.clone(),
+            rules: self.blueprint.rules,
+            labels: self.set.labels().clone(),
+            are_clear: self.placements.iter().map(|listed| listed.decided.is_ok()).collect(),
+        });
+        let clusters = pages.take_stale(self.now).unwrap_or_else(|| self.everybody(pages));
+        let looks = clusters.len();
+        for cluster in clusters {
+            self.look_at(&cluster, pages);
+        }
+        looks
+    }
+
+    /// Recalls from what the set says that its template had reached all clusters before this hub was there.
+    fn recall(&self, pages: &mut Pages) {
+        let settled = status::settled(self.set.status.as_ref(), self.set.metadata.generation);
+        let Some(settled) = settled else { return };
+        for listed in &self.placements {
+            let goal = Some(self.blueprint.goal.clone());
+            let progress = RolloutProgress {
+                wanted: goal.clone(),
+                last_applied: goal,
+                finished: Some(Time(settled)),
+                ..RolloutProgress::default()
+            };
+            pages.remembered.insert(listed.rollout.name.clone(), progress);
+        }
+    }
+
+    /// All clusters that the set may have to do with.
+    fn everybody(&self, pages: &Pages) -> BTreeSet<ClusterName> {
+        let known = pages.counted_clusters().chain(pages.absent.keys()).cloned();
+        let with_work = self.fleet.work_sets.clusters_of(self.key).cloned();
+        let selected = self.placements.iter().flat_map(|listed| self.fleet.selected_by(&listed.key));
+        known.chain(with_work).chain(selected).collect()
+    }
+
+    fn look_at(&self, cluster: &ClusterName, pages: &mut Pages) {
+        let selections = self.selections(cluster);
+        let entry = selections.last().map(|selection| selection.placement);
+        let spot = self.spot(cluster);
+        let work = if let Spot::Work(placed) = &spot { Some(placed) } else { None };
+        let held = self.held(entry, pages);
+        let tally = Tally::of(work, entry.is_some(), &held);
+        let member = entry.map(|_| member(&spot, selections, self.fleet.is_online(cluster), &held));
+        let is_absent = entry.is_none() && work.is_some();
+        pages.count(cluster, (entry.is_some() || work.is_some()).then_some((entry, tally)));
+        pages.rollout.update(cluster, member);
+        if is_absent {
+            pages.absent.entry(cluster.clone()).or_default();
+        } else {
+            pages.absent.remove(cluster);
+        }
+        pages.untidy.insert(cluster.clone());
+    }
+
+    /// The placements that select a cluster. The last of them decides.
+    fn selections(&self, cluster: &ClusterName) -> Vec<Selection> {
+        let Some(by) = self.fleet.selections.get(cluster) else { return Vec::new() };
+        let clear = self.placements.iter().enumerate().filter(|(_, listed)| listed.decided.is_ok());
+        let chosen = clear.filter_map(|(placement, listed)| Some((placement, by.get(&listed.key)?)));
+        chosen.map(|(placement, chosen)| Selection { placement, group: chosen.group.clone() }).collect()
+    }
+
+    fn spot(&self, cluster: &ClusterName) -> Spot {
+        match self.work_on(cluster) {
+            Some(work) if work.is_leaving() => Spot::Vacated,
+            Some(work) => Spot::Work(work.placed()),
+            None if self.can_take_works(cluster) => Spot::Free,
+            None => Spot::Closed,
+        }
+    }
+
+    /// The work of the set on a cluster. Where there are several, one counts: one that stays, and has the name that it should have.
+    fn work_on(&self, cluster: &ClusterName) -> Option<&PlacedWork> {
+        let name = self.work_name();
+        let works = self.fleet.work_sets.works_on(self.key, cluster);
+        works.min_by_key(|work| (work.is_leaving(), work.name_any() != name))
+    }
+
+    fn work_name(&self) -> String {
+        naming::work_name(&self.key.namespace, &self.key.name)
+    }
+
+    fn can_take_works(&self, cluster: &ClusterName) -> bool {
+        let found = self.fleet.cluster(cluster);
+        let is_in = found.is_some_and(|it| it.spec.hub_accepts_client && it.metadata.deletion_timestamp.is_none());
+        let namespace = self.fleet.belongings.namespace(cluster);
+        is_in && namespace.is_some_and(|namespace| namespace.metadata.deletion_timestamp.is_none())
+    }
+
+    /// What a cluster is held to that this placement decides for.
+    fn held(&self, entry: Option<usize>, pages: &Pages) -> Held<'_> {
+        let strategy = entry.and_then(|entry| pages.rollout.entries().get(entry)?.strategy.as_ref().ok());
+        let name = entry.and_then(|entry| self.placements.get(entry)).map(|listed| &listed.rollout.name);
+        let progress = name.and_then(|name| pages.remembered.get(name));
+        let settled = progress.filter(|progress| progress.last_applied.as_ref() == Some(&self.blueprint.goal));
+        Held {
+            goal: &self.blueprint.goal,
+            rules: self.blueprint.rules,
+            soaks: strategy.is_some_and(|strategy| !strategy.soak.is_zero()),
+            settled: settled.and_then(|progress| progress.finished.as_ref()).map(|time| time.0),
+            now: self.now,
+        }
+    }
+
+    /// Has the planner decide, and remembers what it says.
+    fn plan(&self, pages: &mut Pages) -> Planned {
+        let goal = Goal::whole(self.blueprint.goal.clone());
+        let sets: Sets = [(goal.fingerprint.clone(), Arc::clone(&goal.set))].into_iter().collect();
+        let wishes: Vec<_> = self
+            .placements
+            .iter()
+            .map(|listed| {
+                let remembered = pages.remembered.get(&listed.rollout.name).cloned();
+                let begun =
+                    || RolloutProgress { wanted: Some(self.blueprint.goal.clone()), ..RolloutProgress::default() };
+                let stored = remembered.unwrap_or_else(begun);
+                let is_there = listed.decided.is_ok();
+                Wish { configured: Some(Ok(goal.clone())), is_there, pause: None, pin: None, stored }
+            })
+            .collect();
+        let planned = pages.rollout.plan(&wishes, &sets, None, self.now);
+        let names = self.placements.iter().map(|listed| listed.rollout.name.clone());
+        pages.remembered = names.zip(planned.courses.iter().map(|course| course.progress.clone())).collect();
+        planned
+    }
+
+    /// Removes the works of clusters that nothing selects any more, where that is sure, and says when it is to be decided on again.
+    fn removals(&self, pages: &mut Pages, planned: &Planned) -> (Vec<Write<Fleet>>, Option<Timestamp>) {
+        let are_clear = self.placements.iter().all(|listed| listed.decided.is_ok());
+        if !are_clear || self.placements.is_empty() {
+            pages.absent.values_mut().for_each(|absence| *absence = None);
+            return (Vec::new(), None);
+        }
+        let mut counts = self.placements.iter().zip(&planned.courses);
+        let is_confirmed =
+            counts.all(|(listed, course)| listed.decided.is_ok_and(|decided| decided.clusters == course.selected));
+        let (mut writes, mut again) = (Vec::new(), None);
+        for (cluster, absence) in &mut pages.absent {
+            let unselected = Unselected {
+                cluster: self.known_cluster(cluster),
+                before: *absence,
+                is_confirmed,
+                keeps_clusters: self.fleet.keeps_clusters,
+            };
+            match selection::leave(&unselected, self.now) {
+                Leave::Now => writes.extend(self.work_on(cluster).filter(|work| !work.is_leaving()).map(Write::delete)),
+                Leave::Later { known, again: time } => {
+                    *absence = Some(known);
+                    again = again.into_iter().chain(time).min();
+                }
+                Leave::WithCluster => {}
+            }
+        }
+        (writes, again)
+    }
+
+    fn known_cluster(&self, cluster: &ClusterName) -> Known<&ManagedCluster> {
+        match self.fleet.cluster(cluster) {
+            Some(found) => Known::There(found),
+            None if self.fleet.clusters.has(&ObjectKey::cluster_wide(cluster.as_str())) => Known::Unreadable,
+            None => Known::Missing,
+        }
+    }
+
+    /// Writes what is said of the set, if it is to be; otherwise says when.
+    fn tell(&self, pages: &mut Pages, together: &mut Vec<Write<Fleet>>) -> Option<Timestamp> {
+        let stored = self.set.status.as_ref();
+        let placements = self.placements.iter().enumerate().map(|(entry, listed)| Placing {
+            name: &listed.rollout.name,
+            decided: listed.decided,
+            tally: pages.sums.get(entry).copied().unwrap_or_default(),
+            course: pages.courses.get(entry),
+        });
+        let facts = Facts {
+            stored,
+            generation: self.set.metadata.generation,
+            placements: placements.collect(),
+            tally: pages.sum,
+            obstacle: self.obstacle.as_ref(),
+            now: self.now,
+        };
+        let wanted = facts.status();
+        if let Err(time) = status::is_due(stored, &wanted, pages.counted, self.now) {
+            return Some(time);
+        }
+        if stored == Some(&wanted) {
+            return None;
+        }
+        let mut set = self.set.clone();
+        set.status = Some(wanted);
+        if let Some(write) = Write::status(self.set, &set) {
+            pages.counted = Some(self.now);
+            together.push(write);
+        }
+        None
+    }
+}
+
+impl<'a> Listed<'a> {
+    fn of(fleet: &Fleet, set: &ObjectKey, rollout: &'a PlacementRollout) -> Self {
+        let key = ObjectKey::namespaced(&set.namespace, &rollout.name);
+        let placement = match fleet.placements.get(&key) {
+            Some(placement) => Known::There(&**placement),
+            None if fleet.placements.has(&key) => Known::Unreadable,
+            None => Known::Missing,
+        };
+        // Nobody knows whose slice it is that can not be read.
+        let has_unreadable_slices = fleet.decisions.unknown().any(|slice| slice.namespace == key.namespace);
+        Self { rollout, decided: selection::decided(placement, has_unreadable_slices), key }
+    }
+
+    fn entry(&self, fleet: &Fleet) -> Entry {
+        let placement = PlacementRef { namespace: self.key.namespace.to_string(), name: self.rollout.name.clone() };
+        let per_group = self.per_group(fleet);
+        let strategy = Strategy::of_ocm(self.rollout.rollout_strategy.as_ref(), per_group.as_ref());
+        Entry { source: Source::Listed(placement), strategy }
+    }
+
+    /// How many clusters the placement puts into a decision group.
+    fn per_group(&self, fleet: &Fleet) -> Option<WindowSize> {
+        let placement = fleet.placements.get(&self.key)?;
+        let strategy = placement.spec.decision_strategy.as_ref()?.group_strategy.as_ref()?;
+        strategy.clusters_per_decision_group.clone()
+    }
+}

@@ -1,0 +1,58 @@
+//! What is put right on works without disturbing anybody: labels, notes, and works that are one too many.
+
+use std::collections::BTreeSet;
+
+use drover_api::{names::PROVEN_ANNOTATION, reference::ClusterName};
+use drover_engine::{
+    rollout::Give,
+    work::replica_set::member::{Noting, noting},
+};
+use drover_runtime::write::Write;
+use kube::ResourceExt;
+
+use super::Case;
+use crate::{
+    fleet::Fleet,
+    work::{book::Pages, placed::PlacedWork},
+};
+
+impl Case<'_> {
+    /// Puts the works right of those clusters that were looked at, and of those of which something was left to do. Who is given something
+    /// gets it all at once.
+    pub(super) fn tidy(&self, pages: &mut Pages, gives: &[Give]) -> Vec<Write<Fleet>> {
+        let given: BTreeSet<_> = gives.iter().map(|give| &give.cluster).collect();
+        let mut writes = Vec::new();
+        for cluster in std::mem::take(&mut pages.untidy) {
+            let found = if given.contains(&cluster) { Vec::new() } else { self.tidy_up(&cluster, pages) };
+            if given.contains(&cluster) || !found.is_empty() {
+                pages.untidy.insert(cluster);
+            }
+            writes.extend(found);
+        }
+        writes
+    }
+
+    fn tidy_up(&self, cluster: &ClusterName, pages: &Pages) -> Vec<Write<Fleet>> {
+        let Some(work) = self.work_on(cluster) else { return Vec::new() };
+        let works = self.fleet.work_sets.works_on(self.key, cluster);
+        let others = works.filter(|other| other.name_any() != work.name_any() && !other.is_leaving());
+        let mut writes: Vec<_> = others.map(Write::delete).collect();
+        if !work.is_leaving() {
+            writes.extend(Write::update(work, &self.tidied(work, cluster, pages)));
+        }
+        writes
+    }
+
+    /// A work with the labels and notes that it is to have.
+    fn tidied(&self, work: &PlacedWork, cluster: &ClusterName, pages: &Pages) -> PlacedWork {
+        let mut wanted = work.clone();
+        let Some((entry, standing)) = pages.rollout.standing(cluster) else { return wanted };
+        self.label(&mut wanted, &self.placements[entry].rollout.name);
+        match noting(&work.placed(), Some(standing), &self.held(Some(entry), pages)) {
+            Noting::Keep => {}
+            Noting::Make(note) => drop(wanted.annotations_mut().insert(PROVEN_ANNOTATION.to_owned(), note.write())),
+            Noting::Drop => drop(wanted.annotations_mut().remove(PROVEN_ANNOTATION)),
+        }
+        wanted
+    }
+}

@@ -1,0 +1,105 @@
+//! The completion controller: removes works that have done what they were for, when they have stayed as long as they say.
+//!
+//! Watches all works, of which it reads three fields, and keeps those that say how long they are to stay. Its key is a work. It deletes works.
+
+use drover_api::names::REPLICA_SET_LABEL;
+use drover_engine::work::completion::{Fate, decide};
+use drover_runtime::{
+    controller::{Plan, Reconciler},
+    fleet::Tracks,
+    store::{Change, ObjectKey, Store},
+    write::Write,
+};
+use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Condition, jiff::Timestamp};
+use kube::{Resource, ResourceExt, api::ObjectMeta};
+use serde::{Deserialize, Serialize};
+
+use crate::fleet::Fleet;
+
+/// A work, as far as it says when it is to go. What it applies is not even read.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct FinishingWork {
+    metadata: ObjectMeta,
+    #[serde(default)]
+    spec: Spec,
+    #[serde(default)]
+    status: Option<Status>,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Spec {
+    #[serde(default)]
+    delete_option: Option<DeleteOption>,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct DeleteOption {
+    #[serde(default)]
+    ttl_seconds_after_finished: Option<i64>,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Status {
+    #[serde(default)]
+    conditions: Vec<Condition>,
+}
+
+impl FinishingWork {
+    /// For how many seconds it is to stay after it is complete, if it says so and nobody would make it again.
+    fn stays(&self) -> Option<i64> {
+        let is_of_set = self.labels().contains_key(REPLICA_SET_LABEL);
+        self.spec.delete_option.as_ref()?.ttl_seconds_after_finished.filter(|_| !is_of_set)
+    }
+
+    fn conditions(&self) -> &[Condition] {
+        self.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default()
+    }
+}
+
+is_a_manifest_work!(FinishingWork);
+
+impl Tracks<FinishingWork> for Fleet {
+    fn store(&mut self) -> &mut Store<FinishingWork> {
+        &mut self.work_sets.finishing
+    }
+
+    fn trim(work: &mut FinishingWork) {
+        work.annotations_mut().clear();
+        work.managed_fields_mut().clear();
+    }
+
+    fn changed(&mut self, change: &Change<FinishingWork>) {
+        match &change.new {
+            // Most works stay until somebody removes them.
+            Some(work) if work.stays().is_none() => {
+                self.work_sets.finishing.delete(work.meta());
+                self.queues.completions.forget(&change.key);
+            }
+            Some(_) => self.queues.completions.mark(change.key.clone()),
+            None => self.queues.completions.forget(&change.key),
+        }
+    }
+}
+
+pub(crate) struct Completions;
+
+impl Reconciler<Fleet> for Completions {
+    type Key = ObjectKey;
+
+    const NAME: &'static str = "drover-work-completion";
+
+    fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan<Fleet> {
+        let Some(work) = fleet.work_sets.finishing.get(key).filter(|work| work.metadata.deletion_timestamp.is_none())
+        else {
+            return Plan::default();
+        };
+        let Some(seconds) = work.stays() else { return Plan::default() };
+        match decide(seconds, work.conditions(), now) {
+            Fate::Stays => Plan::default(),
+            Fate::GoesAt(time) => Plan { wake: Some(time), ..Plan::default() },
+            Fate::Goes => Plan::from_iter([Write::delete(&**work)]),
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! The sets of works that there are, where their works are, and whom a change of them concerns.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use drover_api::{cluster::ManagedCluster, reference::ClusterName, work::ManifestWorkReplicaSet};
+use drover_engine::{addon::install::answers_the_same, template::is_as_reachable};
+use drover_runtime::{
+    fleet::Tracks,
+    store::{Change, ObjectKey, Store},
+};
+use kube::{Resource, ResourceExt};
+
+use super::{blueprint::Blueprint, book::Book, completion::FinishingWork, placed::PlacedWork};
+use crate::fleet::{Fleet, remove_from};
+
+/// The sets of works that there are, and their works.
+#[derive(Default)]
+pub(crate) struct WorkSets {
+    pub(super) sets: Store<ManifestWorkReplicaSet>,
+    pub(super) works: Store<PlacedWork>,
+    /// Works that say how long they are to stay, of whomever they are.
+    pub(super) finishing: Store<FinishingWork>,
+    /// The works of each set, by cluster.
+    works_of: BTreeMap<ObjectKey, BTreeMap<ClusterName, BTreeSet<ObjectKey>>>,
+    /// The sets that list a placement.
+    followers: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
+    /// What follows from the spec of each set.
+    pub(super) blueprints: BTreeMap<ObjectKey, Blueprint>,
+    /// What is kept of each set.
+    pub(super) books: BTreeMap<ObjectKey, Book>,
+}
+
+impl WorkSets {
+    /// The works of a set on a cluster.
+    pub(super) fn works_on(&self, set: &ObjectKey, cluster: &ClusterName) -> impl Iterator<Item = &PlacedWork> {
+        let works = self.works_of.get(set).and_then(|works| works.get(cluster));
+        works.into_iter().flatten().filter_map(|work| self.works.get(work)).map(|work| &**work)
+    }
+
+    /// The clusters on which a set has works.
+    pub(super) fn clusters_of(&self, set: &ObjectKey) -> impl Iterator<Item = &ClusterName> {
+        self.works_of.get(set).into_iter().flat_map(BTreeMap::keys)
+    }
+
+    /// All works of a set.
+    pub(super) fn works_of(&self, set: &ObjectKey) -> impl Iterator<Item = &PlacedWork> {
+        let works = self.works_of.get(set).into_iter().flat_map(BTreeMap::values).flatten();
+        works.filter_map(|work| self.works.get(work)).map(|work| &**work)
+    }
+
+    fn look_again_at(&self, set: &ObjectKey, cluster: &ClusterName) {
+        if let Some(book) = self.books.get(set) {
+            book.look_again_at(cluster);
+        }
+    }
+
+    /// Takes note of whose a work is now, and returns whom that concerns.
+    fn sort(&mut self, change: &Change<PlacedWork>) -> BTreeSet<ObjectKey> {
+        let cluster = ClusterName::from(&*change.key.namespace);
+        let (old, new) =
+            (change.old.as_ref().and_then(|work| work.set()), change.new.as_ref().and_then(|work| work.set()));
+        if let Some(old) = &old
+            && let Some(works) = self.works_of.get_mut(old)
+        {
+            remove_from(works, &cluster, &change.key);
+            if works.is_empty() {
+                self.works_of.remove(old);
+            }
+        }
+        if let Some(new) = &new {
+            let works = self.works_of.entry(new.clone()).or_default();
+            works.entry(cluster).or_default().insert(change.key.clone());
+        }
+        old.into_iter().chain(new).collect()
+    }
+
+    /// Takes note of what a set asks for now.
+    fn relist(&mut self, change: &Change<ManifestWorkReplicaSet>) {
+        if let (Some(old), Some(new)) = (&change.old, &change.new)
+            && old.spec == new.spec
+        {
+            return;
+        }
+        for placement in change.old.iter().flat_map(|set| placements_of(set)) {
+            remove_from(&mut self.followers, &placement, &change.key);
+        }
+        let Some(set) = &change.new else {
+            self.books.remove(&change.key);
+            self.blueprints.remove(&change.key);
+            return;
+        };
+        self.books.entry(change.key.clone()).or_default();
+        self.blueprints.insert(change.key.clone(), Blueprint::of(set));
+        for placement in placements_of(set) {
+            self.followers.entry(placement).or_default().insert(change.key.clone());
+        }
+    }
+}
+
+/// The placements that a set lists, which are in its own namespace.
+fn placements_of(set: &ManifestWorkReplicaSet) -> BTreeSet<ObjectKey> {
+    let namespace = set.namespace().unwrap_or_default();
+    set.spec.placement_refs.iter().map(|placement| ObjectKey::namespaced(&namespace, &placement.name)).collect()
+}
+
+/// Whether a cluster can have works as before, and answers as before.
+fn takes_works_the_same(one: &ManagedCluster, other: &ManagedCluster) -> bool {
+    let (meta, other_meta) = (one.meta(), other.meta());
+    one.spec.hub_accepts_client == other.spec.hub_accepts_client
+        && meta.uid == other_meta.uid
+        && meta.deletion_timestamp.is_some() == other_meta.deletion_timestamp.is_some()
+        && answers_the_same(one, other)
+        && is_as_reachable(one, other)
+}
+
+impl Fleet {
+    /// Marks the sets that list a placement.
+    pub(crate) fn mark_work_sets_of(&self, placement: &ObjectKey) {
+        for set in self.work_sets.followers.get(placement).into_iter().flatten() {
+            self.queues.work_sets.mark(set.clone());
+        }
+    }
+
+    /// Has the sets that list a placement look at a cluster again, which it selects now or has selected.
+    pub(crate) fn look_again_at_work(&self, placement: &ObjectKey, cluster: &ClusterName) {
+        for set in self.work_sets.followers.get(placement).into_iter().flatten() {
+            self.work_sets.look_again_at(set, cluster);
+        }
+    }
+
+    /// Has the sets look at a cluster again that have works there, or may have.
+    pub(crate) fn mark_work_sets_on(&self, cluster: &str) {
+        let with_works = self.work_sets.works.in_namespace(cluster).filter_map(|(_, work)| work.set());
+        let selected_by = self.selections.get(cluster).into_iter().flat_map(BTreeMap::keys);
+        let selecting = selected_by.filter_map(|placement| self.work_sets.followers.get(placement)).flatten().cloned();
+        for set in with_works.chain(selecting).collect::<BTreeSet<_>>() {
+            self.work_sets.look_again_at(&set, &ClusterName::from(cluster));
+            self.queues.work_sets.mark(set);
+        }
+    }
+
+    /// Has the sets look at a cluster again if its change makes a difference to works.
+    pub(crate) fn mark_work_sets(&self, change: &Change<ManagedCluster>) {
+        if !matches!((&change.old, &change.new), (Some(old), Some(new)) if takes_works_the_same(old, new)) {
+            self.mark_work_sets_on(&change.key.name);
+        }
+    }
+}
+
+impl Tracks<ManifestWorkReplicaSet> for Fleet {
+    fn store(&mut self) -> &mut Store<ManifestWorkReplicaSet> {
+        &mut self.work_sets.sets
+    }
+
+    fn changed(&mut self, change: &Change<ManifestWorkReplicaSet>) {
+        self.work_sets.relist(change);
+        self.queues.work_sets.mark(change.key.clone());
+    }
+}
+
+impl Tracks<PlacedWork> for Fleet {
+    fn store(&mut self) -> &mut Store<PlacedWork> {
+        &mut self.work_sets.works
+    }
+
+    fn changed(&mut self, change: &Change<PlacedWork>) {
+        let cluster = ClusterName::from(&*change.key.namespace);
+        for set in self.work_sets.sort(change) {
+            self.work_sets.look_again_at(&set, &cluster);
+            self.queues.work_sets.mark(set);
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! The works of sets, as far as the hub keeps them: whose they are, what they say in short, and what their agents say of them.
+
+use std::sync::Arc;
+
+use drover_api::{
+    grammar::SetFingerprint,
+    names::{GIVEN_ANNOTATION, PROVEN_ANNOTATION, REPLICA_SET_LABEL},
+    work::{ManifestWork, ManifestWorkSpec},
+};
+use drover_engine::work::replica_set::{
+    member::Placed,
+    naming,
+    report::{Note, Report},
+    template::fingerprint,
+};
+use drover_runtime::store::ObjectKey;
+use k8s_openapi::jiff::Timestamp;
+use kube::{ResourceExt, api::ObjectMeta, runtime::watcher};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Which works are those of sets.
+pub(crate) fn placed_works() -> watcher::Config {
+    watcher::Config::default().labels(REPLICA_SET_LABEL)
+}
+
+/// A work of a set. What it applies is most of it, and only its name is kept.
+#[derive(Clone, Debug)]
+pub(crate) struct PlacedWork {
+    pub(super) metadata: ObjectMeta,
+    pub(super) content: Content,
+    pub(super) report: Report,
+}
+
+/// What a work says.
+#[derive(Clone, Debug)]
+pub(super) enum Content {
+    /// What is stored says something of this name.
+    Stored(SetFingerprint),
+    /// This is to be written.
+    Written(Arc<ManifestWorkSpec>),
+}
+
+impl PlacedWork {
+    /// A work that says this.
+    pub(super) fn new(metadata: ObjectMeta, spec: Arc<ManifestWorkSpec>) -> Self {
+        Self { metadata, content: Content::Written(spec), report: Report::default() }
+    }
+
+    /// The set that the work is of.
+    pub(super) fn set(&self) -> Option<ObjectKey> {
+        let (namespace, name) = naming::owner(self.labels().get(REPLICA_SET_LABEL)?)?;
+        Some(ObjectKey::namespaced(namespace, name))
+    }
+
+    /// Whether it is on its way out.
+    pub(super) fn is_leaving(&self) -> bool {
+        self.metadata.deletion_timestamp.is_some()
+    }
+
+    /// What is known of it.
+    pub(super) fn placed(&self) -> Placed {
+        let set = match &self.content {
+            Content::Stored(set) => set.clone(),
+            Content::Written(spec) => fingerprint(spec),
+        };
+        let made = self.metadata.creation_timestamp.as_ref().map_or(Timestamp::UNIX_EPOCH, |time| time.0);
+        let given = self.note(GIVEN_ANNOTATION).filter(|note| note.set == set).map_or(made, |note| note.since);
+        Placed { given, report: self.report, proven: self.note(PROVEN_ANNOTATION), set }
+    }
+
+    fn note(&self, annotation: &str) -> Option<Note> {
+        Note::read(self.annotations().get(annotation)?)
+    }
+}
+
+impl From<ManifestWork> for PlacedWork {
+    fn from(work: ManifestWork) -> Self {
+        let conditions = work.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+        let report = Report::read(work.metadata.generation, conditions);
+        Self { content: Content::Stored(fingerprint(&work.spec)), report, metadata: work.metadata }
+    }
+}
+
+impl<'de> Deserialize<'de> for PlacedWork {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        ManifestWork::deserialize(deserializer).map(Self::from)
+    }
+}
+
+impl Serialize for PlacedWork {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let spec = match &self.content {
+            Content::Written(spec) => ManifestWorkSpec::clone(spec),
+            // What is compared with each other then are the metadata.
+            Content::Stored(_) => ManifestWorkSpec::default(),
+        };
+        ManifestWork { metadata: self.metadata.clone(), spec, status: None }.serialize(serializer)
+    }
+}
+
+is_a_manifest_work!(PlacedWork);
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn work() -> Value {
+        let manifest = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "a" } });
+        let condition = json!({ "type": "Applied", "status": "True", "reason": "", "message": "",
+            "lastTransitionTime": "2026-01-01T00:00:00Z", "observedGeneration": 4 });
+        json!({
+            "apiVersion": "work.open-cluster-management.io/v1",
+            "kind": "ManifestWork",
+            "metadata": { "name": "w", "namespace": "c", "generation": 4, "creationTimestamp": "2026-01-02T00:00:00Z",
+                "labels": { (REPLICA_SET_LABEL): "default.a.b" } },
+            "spec": { "workload": { "manifests": [manifest] } },
+            "status": { "conditions": [condition] },
+        })
+    }
+
+    #[test]
+    fn of_what_is_stored_only_the_name_is_kept() {
+        let stored: PlacedWork = serde_json::from_value(work()).expect("a work");
+        let spec: ManifestWorkSpec = serde_json::from_value(work()["spec"].clone()).expect("a spec");
+        let placed = stored.placed();
+        assert_eq!(placed.set, fingerprint(&spec));
+        assert_eq!(placed.given.to_string(), "2026-01-02T00:00:00Z", "nobody has noted when it was given");
+        assert!(placed.report.applied.is_some());
+        assert_eq!(stored.set(), Some(ObjectKey::namespaced("default", "a.b")));
+        assert_eq!(serde_json::to_value(&stored).expect("JSON")["spec"], json!({}));
+    }
+
+    #[test]
+    fn what_is_to_be_written_is_written_whole() {
+        let spec: ManifestWorkSpec = serde_json::from_value(work()["spec"].clone()).expect("a spec");
+        let written = PlacedWork::new(ObjectMeta::default(), Arc::new(spec.clone()));
+        let json = serde_json::to_value(&written).expect("JSON");
+        assert_eq!((&json["kind"], &json["spec"]), (&json!("ManifestWork"), &work()["spec"]));
+        assert_eq!(written.placed().set, fingerprint(&spec));
+    }
+
+    #[test]
+    fn a_note_on_something_else_is_not_believed() {
+        let mut stored: PlacedWork = serde_json::from_value(work()).expect("a work");
+        let note = Note { set: stored.placed().set, since: "2026-02-02T00:00:00Z".parse().expect("a time") };
+        stored.annotations_mut().insert(GIVEN_ANNOTATION.to_owned(), note.write());
+        assert_eq!(stored.placed().given, note.since);
+        let other = Note { set: "ffffffffffffffff".parse().expect("a fingerprint"), ..note };
+        stored.annotations_mut().insert(GIVEN_ANNOTATION.to_owned(), other.write());
+        assert_eq!(stored.placed().given.to_string(), "2026-01-02T00:00:00Z");
+    }
+}

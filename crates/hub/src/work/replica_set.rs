@@ -1,0 +1,113 @@
+//! The controller of sets of works: makes a work for each cluster that a set's placements select, and tells how far that is.
+//!
+//! Watches sets, their works, placements with their decisions, clusters and their namespaces. Its key is a set. It creates, changes and deletes
+//! works, many at a time, and writes the set's status and finalizer.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use drover_api::{
+    names::REPLICA_SET_FINALIZER,
+    work::{CascadeDeletionPolicy, ManifestWorkReplicaSet},
+};
+use drover_runtime::{
+    controller::{Plan, Reconciler},
+    metrics::Metrics,
+    store::ObjectKey,
+    write::Write,
+};
+use k8s_openapi::jiff::Timestamp;
+use kube::ResourceExt;
+
+use super::case::{AT_ONCE, Case};
+use crate::fleet::Fleet;
+
+pub(crate) struct ReplicaSets {
+    /// What the server did not take of the last plan of each set.
+    refusals: Mutex<BTreeMap<ObjectKey, String>>,
+    metrics: Metrics,
+}
+
+impl ReplicaSets {
+    pub(crate) fn new(metrics: Metrics) -> Self {
+        Self { refusals: Mutex::default(), metrics }
+    }
+
+    fn refusals(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, String>> {
+        self.refusals.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Reconciler<Fleet> for ReplicaSets {
+    type Key = ObjectKey;
+
+    const NAME: &'static str = "drover-work";
+
+    fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan<Fleet> {
+        // Everything is tried again, so that what is still refused will be told anew.
+        let refusal = self.refusals().remove(key);
+        let work_sets = &fleet.work_sets;
+        let (Some(set), Some(book), Some(blueprint)) =
+            (work_sets.sets.get(key), work_sets.books.get(key), work_sets.blueprints.get(key))
+        else {
+            return Plan::default();
+        };
+        if set.metadata.deletion_timestamp.is_some() {
+            return removal(fleet, key, set, now);
+        }
+        let case = Case::new(fleet, key, set, blueprint, refusal, now);
+        if !case.is_unfit()
+            && let Some(guarded) = guarded(set)
+        {
+            return Plan::from_iter([guarded]);
+        }
+        let (plan, looks) = case.follow(&mut book.open());
+        self.metrics.stepped(Self::NAME, "look", looks);
+        plan
+    }
+
+    fn refused(&self, key: &ObjectKey, write: &str, error: &kube::Error) {
+        if let Some(why) = refusal(write, error) {
+            self.refusals().insert(key.clone(), why);
+        }
+    }
+}
+
+/// What a refused write means for people; nothing where somebody was faster, which is no failure.
+fn refusal(write: &str, error: &kube::Error) -> Option<String> {
+    let kube::Error::Api(status) = error else { return Some(format!("could not {write}: {error}")) };
+    let is_gone = status.is_not_found() && !write.starts_with("Create");
+    let is_overtaken = status.is_conflict() && !status.is_already_exists();
+    (!is_gone && !is_overtaken).then(|| format!("could not {write}: {}", status.message))
+}
+
+/// Has a set wait for its works when it is deleted; nothing if it does.
+fn guarded(set: &ManifestWorkReplicaSet) -> Option<Write<Fleet>> {
+    let mut wanted = set.clone();
+    if !set.finalizers().iter().any(|finalizer| finalizer == REPLICA_SET_FINALIZER) {
+        wanted.finalizers_mut().push(REPLICA_SET_FINALIZER.to_owned());
+    }
+    Write::update(set, &wanted)
+}
+
+/// Removes the works of a set that is deleted, and lets it go: at once or when they are gone.
+fn removal(fleet: &Fleet, key: &ObjectKey, set: &ManifestWorkReplicaSet, now: Timestamp) -> Plan<Fleet> {
+    let remaining: Vec<_> = fleet.work_sets.works_of(key).filter(|work| !work.is_leaving()).collect();
+    if !remaining.is_empty() {
+        let together = remaining.iter().take(AT_ONCE).map(|work| Write::delete(*work)).collect();
+        let wake = (remaining.len() > AT_ONCE).then_some(now);
+        return Plan { together, wake, ..Plan::default() };
+    }
+    let waits = set.spec.cascade_deletion_policy == CascadeDeletionPolicy::Foreground;
+    if waits && fleet.work_sets.works_of(key).next().is_some() {
+        return Plan::default();
+    }
+    let mut wanted = set.clone();
+    wanted.finalizers_mut().retain(|finalizer| finalizer != REPLICA_SET_FINALIZER);
+    Write::update(set, &wanted).into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests;
