@@ -2,33 +2,21 @@
 
 mod embedded;
 
-use std::{
-    env,
-    fmt::Debug,
-    fs,
-    io::{IsTerminal, Write},
-    net::SocketAddr,
-    path::PathBuf,
-    process,
-};
+use std::{env, fmt::Debug, fs, net::SocketAddr, path::PathBuf, process};
 
 use anyhow::{Context, bail};
 use clap::Args;
 use drover_api::{cluster::Placement, drover::AddOnRollout};
 use drover_hub::{Area, Controllers, Dialect, EPOCH, Hub, Options, detect_dialect};
-use drover_runtime::{client, clock::Clock, store::ObjectKey};
+use drover_runtime::{clock::Clock, store::ObjectKey};
 use k8s_openapi::api::core::v1::Namespace;
-use kube::{
-    Api, Client, Config, Resource,
-    api::ListParams,
-    config::{KubeConfigOptions, Kubeconfig},
-};
+use kube::{Api, Client, Resource, api::ListParams};
 use serde::de::DeserializeOwned;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::warn;
-use tracing_subscriber::EnvFilter;
 
 use self::embedded::Embedded;
+use super::{announce, connect, log};
 
 /// The namespace of the hub's own objects where it does not run in a pod.
 const NAMESPACE: &str = "open-cluster-management-hub";
@@ -68,9 +56,9 @@ pub(crate) struct HubCommand {
     /// Where /healthz, /readyz and /metrics are served.
     #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:8080")]
     health_listen: SocketAddr,
-    /// Which controllers to run: cluster, clusterset (with its bindings), placement, addon; * for all, -name to leave one
-    /// out. `*,-cluster,-clusterset` leaves registration to OCM's own controllers, `*,-placement` placements, and `*,-addon`
-    /// add-ons.
+    /// Which controllers to run: cluster, clusterset (with its bindings), placement, addon, work; * for all, -name to leave one
+    /// out. `*,-cluster,-clusterset` leaves registration to OCM's own controllers, `*,-placement` placements, `*,-addon` add-ons, and
+    /// `*,-work` sets of works.
     #[arg(long, value_name = "LIST", default_value = "*", allow_hyphen_values = true)]
     controllers: Controllers,
     /// A group whose members may bring clusters in: their requests for the first certificate of a cluster that is
@@ -108,9 +96,7 @@ enum DialectName {
 
 impl HubCommand {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info,kube=warn"));
-        let is_terminal = std::io::stderr().is_terminal();
-        tracing_subscriber::fmt().with_env_filter(filter).with_ansi(is_terminal).with_writer(std::io::stderr).init();
+        log();
         tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(self.serve())
     }
 
@@ -123,7 +109,7 @@ impl HubCommand {
         };
         let client = match &embedded {
             Some(embedded) => embedded.client(),
-            None => self.client().await?,
+            None => connect(self.kubeconfig.as_deref()).await?,
         };
         check_api(&client).await?;
         if self.controllers.runs(Area::AddOn) {
@@ -148,16 +134,13 @@ impl HubCommand {
         let hub = Hub::start(client, &options, Clock::system()).await?;
         if let Some(embedded) = &embedded {
             let (address, kubeconfig) = (embedded.address(), embedded.kubeconfig().display());
-            writeln!(
-                std::io::stdout(),
-                "the API is at https://{address}; try kubectl --kubeconfig {kubeconfig} get drover"
-            )?;
+            announce(format_args!("the API is at https://{address}; try kubectl --kubeconfig {kubeconfig} get drover"));
         }
         if let Some(health) = hub.health() {
-            writeln!(std::io::stdout(), "drover hub is running; health and metrics are at http://{health}")?;
+            announce(format_args!("drover hub is running; health and metrics are at http://{health}"));
         }
         if let Some(debug) = hub.debug() {
-            writeln!(std::io::stdout(), "placements are explained at http://{debug}/debug/placements/")?;
+            announce(format_args!("placements are explained at http://{debug}/debug/placements/"));
         }
         tokio::select! {
             _ = terminate.recv() => {}
@@ -184,22 +167,6 @@ impl HubCommand {
             );
         }
         Ok(dialect)
-    }
-
-    async fn client(&self) -> anyhow::Result<Client> {
-        let config = match &self.kubeconfig {
-            None => {
-                Config::infer().await.context("found no Kubernetes to run on: name a kubeconfig with --kubeconfig")?
-            }
-            Some(file) => {
-                let kubeconfig =
-                    Kubeconfig::read_from(file).with_context(|| format!("could not read {}", file.display()))?;
-                Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
-                    .await
-                    .with_context(|| format!("{} names no Kubernetes that can be used", file.display()))?
-            }
-        };
-        Ok(client::connect(config)?)
     }
 }
 

@@ -3,6 +3,8 @@
 //! They are one program, so that those that can share a server do.
 
 mod addons;
+mod agents;
+mod bodies;
 mod both_versions;
 #[path = "../../../api/tests/api/case.rs"]
 mod case;
@@ -19,6 +21,7 @@ mod examples;
 mod hub;
 mod kinds;
 mod kubectl;
+mod life;
 mod parts;
 mod placements;
 mod policies;
@@ -28,3 +31,4 @@ mod round_trip;
 mod rules;
 mod running;
 mod templates;
+mod works;

@@ -20,9 +20,9 @@ use drover_api::{
         AddOnDeploymentConfig, AddOnHubConfig, AddOnTemplate, ClusterManagementAddOn, ConfigSpecHash,
         InstallConfigReference, ManagedClusterAddOn, ManagedClusterAddOnSpec,
     },
-    cluster::{Placement, PlacementDecision},
+    cluster::Placement,
     drover::{AddOnRollout, AddOnRolloutStatus, RolloutProgress},
-    names::{PLACEMENT_LABEL, PROGRESSING, PROVEN},
+    names::{PROGRESSING, PROVEN},
 };
 use drover_engine::hash::{content, spec_hash};
 use drover_hub::{Dialect, Hub, Options};
@@ -36,11 +36,11 @@ use futures_util::{StreamExt as _, stream};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{
     Api, Client, ResourceExt as _,
-    api::{ListParams, Patch, PatchParams, PostParams},
+    api::{ListParams, PostParams},
 };
 use serde_json::{Value, json};
 
-use crate::running::{as_hub, change, create, hub_clock, options, reach};
+use crate::running::{as_hub, change, create, decide, hub_clock, options, reach, select};
 
 /// The name of the add-on.
 const ADDON: &str = "helloworld";
@@ -147,36 +147,12 @@ impl Field {
 
     /// Has a placement select exactly these clusters.
     async fn select(&self, placement: &str, clusters: &[&str]) {
-        let placements = self.placements();
-        if placements.get_opt(placement).await.expect("placements can be read").is_none() {
-            let object = json!({
-                "apiVersion": "cluster.open-cluster-management.io/v1beta1", "kind": "Placement",
-                "metadata": { "name": placement }, "spec": {},
-            });
-            let object = serde_json::from_value(object).expect("a valid placement");
-            create(&placements, object).await;
-        }
-        self.decide(&format!("{placement}-decision-1"), placement, &[], clusters).await;
-        let params = PatchParams::default();
-        let status =
-            Patch::Merge(json!({ "status": { "numberOfSelectedClusters": clusters.len(), "conditions": [] } }));
-        placements.patch_status(placement, &params, &status).await.expect("a placement has a status");
+        select(&self.world, "default", placement, clusters).await;
     }
 
     /// Has one slice of a placement's decisions name exactly these clusters.
     async fn decide(&self, slice: &str, placement: &str, labels: &[(&str, &str)], clusters: &[&str]) {
-        let slices = Api::<PlacementDecision>::namespaced(self.world.client(), "default");
-        if slices.get_opt(slice).await.expect("decisions can be read").is_none() {
-            let labels: BTreeMap<_, _> = labels.iter().copied().chain([(PLACEMENT_LABEL, placement)]).collect();
-            let object = json!({
-                "apiVersion": "cluster.open-cluster-management.io/v1beta1", "kind": "PlacementDecision",
-                "metadata": { "name": slice, "labels": labels },
-            });
-            create(&slices, serde_json::from_value(object).expect("a valid decision")).await;
-        }
-        let decisions: Vec<_> = clusters.iter().map(|name| json!({ "clusterName": name, "reason": "" })).collect();
-        let status = Patch::Merge(json!({ "status": { "decisions": decisions } }));
-        slices.patch_status(slice, &PatchParams::default(), &status).await.expect("a decision has a status");
+        decide(&self.world, ("default", slice), placement, labels, clusters).await;
     }
 
     /// Makes a configuration that asks for a version.

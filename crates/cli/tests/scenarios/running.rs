@@ -1,10 +1,14 @@
 //! What scenarios with a hub share: the hub, under the role that `deploy/` ships, and the objects that it acts on.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    time::Duration,
+};
 
 use drover_api::{
-    cluster::{ManagedCluster, ManagedClusterSetBinding, ManagedClusterSetBindingSpec, Placement},
-    names::{CLUSTER_AVAILABLE, CLUSTER_SET_LABEL},
+    cluster::{ManagedCluster, ManagedClusterSetBinding, ManagedClusterSetBindingSpec, Placement, PlacementDecision},
+    names::{CLUSTER_AVAILABLE, CLUSTER_SET_LABEL, PLACEMENT_LABEL},
 };
 use drover_hub::{Controllers, Dialect, EPOCH, Hub, Options};
 use drover_runtime::clock::{Clock, ManualClock, after};
@@ -14,23 +18,50 @@ use drover_testkit::{
 };
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Condition, jiff::Timestamp};
 use kube::{
-    Api, Client,
-    api::{Patch, PatchParams, PostParams},
+    Api, Client, ResourceExt as _,
+    api::{DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams},
+    discovery::{Scope, pinned_kind},
 };
 use serde_json::{Value, json};
 use tracing_subscriber::EnvFilter;
 
-use crate::documents::repository;
+use crate::documents::{read, repository};
 
 pub(crate) const NAMESPACE: &str = "open-cluster-management-hub";
 
 /// The hub's own client, with the permissions that `deploy/` gives it, where its policies are in force.
 pub(crate) async fn as_hub(world: &World) -> Client {
     for part in ["deploy/hub", "deploy/policies"] {
-        let folder = repository().join(part);
-        world.kubectl(["apply", "--server-side", "-f", folder.to_str().expect("a path is text")]).await.success();
+        deploy(&world.client(), part).await;
     }
     world.service_account(NAMESPACE, "drover-hub").await
+}
+
+/// Applies what a folder has, as `kubectl apply --server-side` does, which takes longer than many a scenario.
+async fn deploy(client: &Client, folder: &str) {
+    let mut files: Vec<_> = fs::read_dir(repository().join(folder))
+        .expect("the folder is there")
+        .map(|file| file.expect("a file").path())
+        .collect();
+    files.sort();
+    let mut kinds = BTreeMap::new();
+    for object in files.iter().flat_map(|file| read::<DynamicObject>(file)) {
+        let types = object.types.clone().expect("it says what it is");
+        let kind = GroupVersionKind::try_from(&types).expect("a valid kind");
+        let known = (types.api_version, types.kind);
+        if !kinds.contains_key(&known) {
+            kinds.insert(known.clone(), pinned_kind(client, &kind).await.expect("the kind is served"));
+        }
+        let (resource, capabilities) = &kinds[&known];
+        let api: Api<DynamicObject> = match object.metadata.namespace.as_deref() {
+            Some(namespace) if capabilities.scope == Scope::Namespaced => {
+                Api::namespaced_with(client.clone(), namespace, resource)
+            }
+            _ => Api::all_with(client.clone(), resource),
+        };
+        let applied = api.patch(&object.name_any(), &PatchParams::apply("kubectl"), &Patch::Apply(&object)).await;
+        applied.unwrap_or_else(|error| panic!("{}: {error}", object.name_any()));
+    }
 }
 
 pub(crate) async fn start(client: Client, identity: Option<&str>) -> Hub {
@@ -100,6 +131,55 @@ where
     K: Clone + serde::de::DeserializeOwned + std::fmt::Debug,
 {
     api.patch(name, &PatchParams::default(), &Patch::Merge(patch)).await.expect("an object can be changed")
+}
+
+/// Has a placement select exactly these clusters, where no hub decides on placements.
+pub(crate) async fn select(world: &World, namespace: &str, placement: &str, clusters: &[&str]) {
+    let slice = format!("{placement}-decision-1");
+    has_placement(world, namespace, placement).await;
+    decide(world, (namespace, &slice), placement, &[], clusters).await;
+    count(world, namespace, placement, json!({ "numberOfSelectedClusters": clusters.len(), "conditions": [] })).await;
+}
+
+/// Has a placement be there.
+pub(crate) async fn has_placement(world: &World, namespace: &str, placement: &str) {
+    let placements = Api::<Placement>::namespaced(world.client(), namespace);
+    if placements.get_opt(placement).await.expect("placements can be read").is_none() {
+        let object = json!({
+            "apiVersion": "cluster.open-cluster-management.io/v1beta1", "kind": "Placement",
+            "metadata": { "name": placement }, "spec": {},
+        });
+        create(&placements, serde_json::from_value(object).expect("a valid placement")).await;
+    }
+}
+
+/// Has a placement say this of its decision.
+pub(crate) async fn count(world: &World, namespace: &str, placement: &str, status: Value) {
+    let placements = Api::<Placement>::namespaced(world.client(), namespace);
+    let status = Patch::Merge(json!({ "status": status }));
+    placements.patch_status(placement, &PatchParams::default(), &status).await.expect("a placement has a status");
+}
+
+/// Has one slice of a placement's decisions, by its namespace and name, name exactly these clusters.
+pub(crate) async fn decide(
+    world: &World,
+    (namespace, slice): (&str, &str),
+    placement: &str,
+    labels: &[(&str, &str)],
+    clusters: &[&str],
+) {
+    let slices = Api::<PlacementDecision>::namespaced(world.client(), namespace);
+    if slices.get_opt(slice).await.expect("decisions can be read").is_none() {
+        let labels: BTreeMap<_, _> = labels.iter().copied().chain([(PLACEMENT_LABEL, placement)]).collect();
+        let object = json!({
+            "apiVersion": "cluster.open-cluster-management.io/v1beta1", "kind": "PlacementDecision",
+            "metadata": { "name": slice, "labels": labels },
+        });
+        create(&slices, serde_json::from_value(object).expect("a valid decision")).await;
+    }
+    let decisions: Vec<_> = clusters.iter().map(|name| json!({ "clusterName": name, "reason": "" })).collect();
+    let status = Patch::Merge(json!({ "status": { "decisions": decisions } }));
+    slices.patch_status(slice, &PatchParams::default(), &status).await.expect("a decision has a status");
 }
 
 /// A namespace that is bound to a set.

@@ -236,6 +236,9 @@ async fn an_override_that_is_not_supported(world: World) {
     let list = |config: &str| [placement("broken", config, update_all()), placement("sound", config, update_all())];
     field.list(&list("there")).await;
     field.says_on("b1", INSTALLED).await;
+    // Until it is installed everywhere, all that follows is an installation too.
+    field.says("broken", ALL_INSTALLED).await;
+    field.says("sound", ALL_INSTALLED).await;
     field.ask_for_configs("b1", &[config("addondeploymentconfigs", "any")]).await;
     let problem = "Configuration with gvr addon.open-cluster-management.io/addondeploymentconfigs is not supported for this addon";
     field.says_on("b1", &format!("False/ConfigurationUnsupported: {problem}")).await;
@@ -255,6 +258,8 @@ async fn an_override_that_names_nothing(world: World) {
     let field = Field::in_two_parts(world).await;
     field.list(&[placement("broken", "there", update_all()), placement("sound", "there", update_all())]).await;
     field.says_on("b1", INSTALLED).await;
+    field.says("broken", ALL_INSTALLED).await;
+    field.says("sound", ALL_INSTALLED).await;
     // The add-on's manager says what can be configured on single clusters.
     let supported = json!([{ "group": "addon.open-cluster-management.io", "resource": "addonhubconfigs" }]);
     let status = Patch::Merge(json!({ "status": { "supportedConfigs": supported } }));

@@ -1,11 +1,6 @@
 //! A hub that is killed after every single write it makes: what it has begun comes to the same end.
 
-use std::{
-    collections::BTreeMap,
-    future::pending,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeMap, time::Duration};
 
 use drover_api::{
     addon::{ClusterManagementAddOn, ManagedClusterAddOn, ManagedClusterAddOnSpec},
@@ -16,10 +11,8 @@ use drover_testkit::{
     play::{Behaviour, Crowd},
     wait,
 };
-use http::{Method, Request, Response};
-use kube::{Api, Client, ResourceExt as _, api::ListParams, client::Body};
+use kube::{Api, ResourceExt as _, api::ListParams};
 use serde_json::{Value, json};
-use tokio::{sync::Notify, time::timeout};
 
 use super::{
     ADDON, Field, XXX, YYY,
@@ -27,7 +20,10 @@ use super::{
     said, said_on, start, upgrade,
     versions::of_version,
 };
-use crate::running::{change, create};
+use crate::{
+    life::Life,
+    running::{change, create},
+};
 
 drover_testkit::scenarios! {
     Own {
@@ -42,98 +38,6 @@ const CANARIES: [&str; 3] = ["c1", "c2", "c3"];
 /// The same add-on under another name, which is left in peace.
 const STEADY: &str = "steady";
 const DONE: &str = "False/UpgradeSucceed: 9/9 upgrade completed with no errors.";
-
-/// What a process sends to the server, and how many writes it lives to see answered.
-#[derive(Clone)]
-pub(super) struct Life {
-    inner: Client,
-    deeds: Arc<Mutex<Deeds>>,
-    over: Arc<Notify>,
-}
-
-#[derive(Default)]
-struct Deeds {
-    /// How many writes may still be sent; without it, any number.
-    left: Option<usize>,
-    /// The writes that the server has carried out.
-    writes: Vec<String>,
-}
-
-impl Life {
-    /// A life that ends when the server has answered the first write.
-    pub(super) fn of_one_write(inner: &Client) -> Self {
-        Self::new(inner, Some(1))
-    }
-
-    /// A life that goes on.
-    fn without_end(inner: &Client) -> Self {
-        Self::new(inner, None)
-    }
-
-    fn new(inner: &Client, left: Option<usize>) -> Self {
-        let deeds = Arc::new(Mutex::new(Deeds { left, writes: Vec::new() }));
-        Self { inner: inner.clone(), deeds, over: Arc::default() }
-    }
-
-    /// The client of a process that lives this life.
-    pub(super) fn client(&self) -> Client {
-        let life = self.clone();
-        Client::new(tower::service_fn(move |request| life.clone().send(request)), "default")
-    }
-
-    async fn send(self, request: Request<Body>) -> kube::Result<Response<Body>> {
-        if request.method() == Method::GET {
-            return self.inner.send(request).await;
-        }
-        if !self.begin() {
-            // It is dead: nothing that it would have sent arrives.
-            return pending().await;
-        }
-        let (what, request) = read(request).await?;
-        let answer = self.inner.send(request).await?;
-        if answer.status().is_success() {
-            self.change(|deeds| deeds.writes.push(what));
-        }
-        if self.change(|deeds| deeds.left) == Some(0) {
-            self.over.notify_one();
-            return pending().await;
-        }
-        Ok(answer)
-    }
-
-    /// Takes note of a write that is about to be sent, unless none may be any more.
-    fn begin(&self) -> bool {
-        self.change(|deeds| match &mut deeds.left {
-            None => true,
-            Some(0) => false,
-            Some(left) => {
-                *left -= 1;
-                true
-            }
-        })
-    }
-
-    fn change<T>(&self, change: impl FnOnce(&mut Deeds) -> T) -> T {
-        change(&mut self.deeds.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    fn writes(&self) -> Vec<String> {
-        self.change(|deeds| deeds.writes.clone())
-    }
-
-    /// Waits until it is over.
-    pub(super) async fn end(&self) {
-        timeout(Duration::from_mins(1), self.over.notified()).await.expect("a hub that has not got there yet writes");
-    }
-}
-
-/// What a request asks for, and the request.
-async fn read(request: Request<Body>) -> kube::Result<(String, Request<Body>)> {
-    let (head, body) = request.into_parts();
-    let body = body.collect_bytes().await?;
-    let what = format!("{} {} {}", head.method, head.uri.path(), String::from_utf8_lossy(&body));
-    Ok((what, Request::from_parts(head, Body::from(body.to_vec()))))
-}
 
 /// The steady add-on is made, or changed, with these placements, and runs everywhere.
 async fn roll_out_steadily(field: &Field, config: &str, words: &str) {

@@ -13,12 +13,11 @@ use drover_testkit::{World, objects, play::Behaviour, wait};
 use kube::{Api, ResourceExt as _, api::DeleteParams};
 use serde_json::{Value, json};
 
-use super::{
-    ADDON, Field, behind, config,
-    killed::{Life, writes_a_day_later},
-    rolling, said, start, update_all,
+use super::{ADDON, Field, behind, config, killed::writes_a_day_later, rolling, said, start, update_all};
+use crate::{
+    life::Life,
+    running::{change, create, options},
 };
-use crate::running::{change, create, options};
 
 drover_testkit::scenarios! {
     Own {

@@ -1,0 +1,37 @@
+//! What an agent needs on the cluster that it manages: the kinds in which it keeps there what it has applied, and in which the cluster makes its claims.
+
+use drover_api::{cluster::ClusterClaim, work::AppliedManifestWork};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::{
+    Api, Client, CustomResourceExt as _, ResourceExt as _,
+    api::PostParams,
+    runtime::wait::{self, await_condition, conditions},
+};
+
+/// Why a cluster lacks what an agent needs.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NotInstalled {
+    #[error("{name}: {source}; apply it as an administrator with `drover crds`")]
+    Definition { name: String, source: kube::Error },
+    #[error("{name} is defined, and not served: {source}")]
+    NotServed { name: String, source: wait::Error },
+}
+
+/// Makes what is missing. What is there stays as it is: it may be another's.
+pub(crate) async fn install(managed: &Client) -> Result<(), NotInstalled> {
+    let names = [AppliedManifestWork::crd_name(), ClusterClaim::crd_name()];
+    let definitions = Api::<CustomResourceDefinition>::all(managed.clone());
+    for crd in drover_api::crds().into_iter().filter(|crd| names.contains(&crd.name_any().as_str())) {
+        let name = crd.name_any();
+        let failed = |source| NotInstalled::Definition { name: name.clone(), source };
+        if definitions.get_opt(&name).await.map_err(failed)?.is_none() {
+            match definitions.create(&PostParams::default(), &crd).await {
+                Err(kube::Error::Api(status)) if status.is_already_exists() => {}
+                made => drop(made.map_err(failed)?),
+            }
+        }
+        let served = await_condition(definitions.clone(), &name, conditions::is_crd_established()).await;
+        served.map_err(|source| NotInstalled::NotServed { name, source })?;
+    }
+    Ok(())
+}

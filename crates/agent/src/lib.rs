@@ -1,0 +1,255 @@
+//! The managed cluster's side: an agent that joins a hub, applies its works, and reports.
+//!
+//! An agent talks to two servers. To the hub it is known by a certificate, for which it [asks](join) and which it renews; from it come works, and to it goes what became of
+//! them. On the managed cluster it makes what works say, and keeps it so. What fails on one side leaves the other alone: a hub that does not answer removes nothing.
+
+mod cluster;
+mod heartbeat;
+mod install;
+mod join;
+mod line;
+mod work;
+
+use std::{fmt::Debug, sync::Arc, time::Duration};
+
+use drover_api::{
+    cluster::{ClusterClaim, ManagedCluster},
+    work::{AppliedManifestWork, ManifestWork},
+};
+use drover_engine::work::{RawJson, hub_hash};
+use drover_runtime::{
+    clock::Clock,
+    controller::Tools,
+    fleet::{Shared, Tracks},
+    gate::Gate,
+    informer::{Freshness, Informer},
+    metrics::Metrics,
+    pace::Pace,
+    stage::Stage,
+};
+use k8s_openapi::{api::core::v1::Node, serde::de::DeserializeOwned};
+use kube::{Client, Resource, runtime::watcher};
+use tokio::{sync::watch, task::JoinHandle};
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+pub use self::join::Identity;
+use self::{
+    cluster::{Checkup, Domain, Reports},
+    heartbeat::Heartbeat,
+    join::{Credentials, Joining, Rotation, connect},
+    line::Line,
+    work::{Applying, Clearing, Queues, Reporting, Settings, Site, Watching},
+};
+
+/// How long a work may be missing on the hub before what it has left on the cluster is removed.
+pub const EVICTION_GRACE: Duration = Duration::from_hours(1);
+
+/// How an agent is run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Who it is.
+    pub identity: Identity,
+    /// By which it tells what it has applied from what other agents on the same cluster have; the hash of the hub's address if it is not set.
+    pub agent_id: Option<String>,
+    /// How long a work may be missing on the hub before what it has left on the cluster is removed.
+    pub eviction_grace: Duration,
+    /// How long values may be that are reported as JSON because they have no type of their own; without it they are refused.
+    pub raw_json: Option<usize>,
+}
+
+/// An agent at work. It ends when it is [stopped](Self::stop).
+#[derive(Debug)]
+pub struct Agent {
+    end: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+/// The servers that an agent talks to besides its hub.
+#[derive(Clone)]
+pub struct Clusters {
+    /// The cluster that it manages.
+    pub managed: Client,
+    /// The cluster where its own objects are, its credentials among them: the managed one, unless the agent runs elsewhere.
+    pub management: Client,
+}
+
+impl Agent {
+    /// Starts an agent.
+    #[must_use]
+    pub fn start(clusters: Clusters, options: Options, clock: Clock, metrics: Metrics) -> Self {
+        let end = CancellationToken::new();
+        let joining = Joining::new(options.identity.clone(), clusters.management.clone(), clock.clone());
+        let life = Life { clusters, options, joining, clock, metrics };
+        let ended = end.clone();
+        let task = tokio::spawn(Box::pin(life.run(ended)));
+        Self { end, task }
+    }
+
+    /// Ends the agent: what is being written is finished.
+    pub async fn stop(self) {
+        self.end.cancel();
+        if self.task.await.is_err() {
+            warn!("this is a bug: the agent panicked");
+        }
+    }
+}
+
+/// All that an agent does, as long as it runs.
+struct Life {
+    clusters: Clusters,
+    options: Options,
+    joining: Joining,
+    clock: Clock,
+    metrics: Metrics,
+}
+
+impl Life {
+    /// Makes what the agent needs on its cluster, which may not answer at the moment.
+    async fn install(&self) {
+        let mut rest = Duration::from_secs(1);
+        while let Err(error) = install::install(&self.clusters.managed).await {
+            warn!(cluster = %self.options.identity.cluster, %error, "could not install what the agent needs, and will try again");
+            self.clock.sleep(rest).await;
+            rest = (rest * 2).min(Duration::from_mins(1));
+        }
+    }
+
+    /// Joins, and does what the hub says until the hub does not know the agent any more; then joins anew.
+    async fn run(self, end: CancellationToken) {
+        Box::pin(end.run_until_cancelled(self.install())).await;
+        while let Some(credentials) = end.run_until_cancelled(self.joining.join()).await {
+            let line = match connect(&credentials).await {
+                Ok(client) => Line::new(client),
+                Err(error) => {
+                    warn!(%error, "the credentials can not be used, and others are asked for");
+                    self.joining.refuse(&credentials);
+                    end.run_until_cancelled(self.clock.sleep(Duration::from_secs(10))).await;
+                    continue;
+                }
+            };
+            info!(cluster = %self.options.identity.cluster, hub = credentials.hub.server, "joined");
+            let session = Session::start(&self, &line.client(), &credentials);
+            let left = end.run_until_cancelled(self.joining.stay(&line, credentials, &session.rotation)).await;
+            session.stop().await;
+            match left {
+                None => return,
+                Some(reason) => {
+                    warn!(cluster = %self.options.identity.cluster, %reason, "left the hub, and joining anew");
+                }
+            }
+        }
+    }
+}
+
+/// What an agent does while it is known to a hub.
+struct Session {
+    rotation: watch::Sender<Rotation>,
+    controllers: Stage,
+    foundation: Stage,
+}
+
+impl Session {
+    fn start(life: &Life, hub: &Client, credentials: &Credentials) -> Self {
+        let mut session =
+            Self { rotation: watch::Sender::default(), controllers: Stage::default(), foundation: Stage::default() };
+        session.report_cluster(life, hub);
+        session.attend_works(life, hub, credentials);
+        session
+    }
+
+    /// Keeps the hub up to date on the cluster.
+    fn report_cluster(&mut self, life: &Life, hub: &Client) {
+        let (clock, cluster) = (&life.clock, &life.options.identity.cluster);
+        let domain = Shared::new(Domain::new(cluster.clone(), clock));
+        let freshness = Freshness::default();
+        let own = watcher::Config::default().fields(&format!("metadata.name={cluster}"));
+        let managed = &life.clusters.managed;
+        self.watch::<ManagedCluster, _>(hub, own, &freshness, life, &domain);
+        // Nobody waits for these: a cluster that does not answer is reported too.
+        let unawaited = Freshness::default();
+        self.watch::<Node, _>(managed, watcher::Config::default(), &unawaited, life, &domain);
+        self.watch::<ClusterClaim, _>(managed, watcher::Config::default(), &unawaited, life, &domain);
+        let checkup = Checkup { managed: managed.clone(), domain: domain.clone(), clock: clock.clone() };
+        self.foundation.spawn(checkup.run());
+        let heartbeat = Heartbeat {
+            hub: hub.clone(),
+            namespace: cluster.to_string(),
+            domain: domain.clone(),
+            clock: clock.clone(),
+        };
+        self.foundation.spawn(heartbeat.run());
+        self.foundation.spawn(tell_rotations(self.rotation.subscribe(), domain.clone()));
+        let queue = Arc::clone(&domain.read().queue);
+        let tools = self.tools(domain, freshness, life);
+        self.controllers.control(Reports, queue, hub, &tools);
+    }
+
+    /// Applies works, and reports on them.
+    fn attend_works(&mut self, life: &Life, hub: &Client, credentials: &Credentials) {
+        let clock = &life.clock;
+        let hub_hash = hub_hash(&credentials.hub.server);
+        let settings = Settings {
+            agent_id: life.options.agent_id.clone().unwrap_or_else(|| hub_hash.clone()),
+            hub_hash,
+            namespace: life.options.identity.cluster.to_string(),
+            grace: life.options.eviction_grace,
+            raw_json: life.options.raw_json.map_or(RawJson::Refused, RawJson::UpTo),
+        };
+        let queues = Queues::new(clock);
+        let site = Shared::new(Site::new(settings, queues.clone(), clock.clone()));
+        let freshness = Freshness::default();
+        let managed = &life.clusters.managed;
+        let works = Informer::<ManifestWork>::new(hub.clone(), watcher::Config::default(), &freshness, &life.metrics);
+        self.foundation.spawn(works.within(life.options.identity.cluster.as_str()).run(site.clone()));
+        self.watch::<AppliedManifestWork, _>(managed, watcher::Config::default(), &freshness, life, &site);
+        let watching = Watching {
+            managed: managed.clone(),
+            site: site.clone(),
+            metrics: life.metrics.clone(),
+            clock: clock.clone(),
+        };
+        self.foundation.spawn(watching.run());
+        let tools = self.tools(site, freshness, life);
+        self.controllers.control(Applying { clock: clock.clone() }, queues.applying, managed, &tools);
+        self.controllers.control(Clearing, queues.clearing, managed, &tools);
+        // A hub that is busy is no reason to slow down on the cluster.
+        let tools = Tools { pace: Pace::new(clock.clone(), life.metrics.clone()), ..tools };
+        self.controllers.control(Reporting, queues.reporting, hub, &tools);
+    }
+
+    fn watch<K, F>(
+        &mut self,
+        client: &Client,
+        which: watcher::Config,
+        freshness: &Freshness,
+        life: &Life,
+        fleet: &Shared<F>,
+    ) where
+        K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
+        F: Tracks<K>,
+    {
+        let informer = Informer::<K>::new(client.clone(), which, freshness, &life.metrics);
+        self.foundation.spawn(informer.run(fleet.clone()));
+    }
+
+    /// What controllers work with. An agent is alone: there is nobody to agree with on who acts.
+    fn tools<F: Send + Sync + 'static>(&mut self, fleet: Shared<F>, freshness: Freshness, life: &Life) -> Tools<F> {
+        let (gate, keep_fresh) = Gate::new(self.foundation.alone(), freshness);
+        self.foundation.spawn(keep_fresh);
+        Tools::new(fleet, gate, life.clock.clone(), life.metrics.clone())
+    }
+
+    async fn stop(self) {
+        self.controllers.stop().await;
+        self.foundation.stop().await;
+    }
+}
+
+/// Has the cluster's status tell how the last attempt to renew the certificate went.
+async fn tell_rotations(mut rotations: watch::Receiver<Rotation>, domain: Shared<Domain>) {
+    while rotations.changed().await.is_ok() {
+        let rotation = rotations.borrow_and_update().clone();
+        domain.update(|domain| domain.rotated(rotation));
+    }
+}

@@ -1,0 +1,99 @@
+//! Who clears away what works have left on the cluster: those that are deleted, and those that have been missing for too long.
+
+use std::{sync::Arc, time::Duration};
+
+use drover_api::{
+    names::APPLIED_WORK_FINALIZER,
+    work::{AppliedManifestWork, DeleteOption},
+};
+use drover_engine::work::{Agent, Eviction, Owner, eviction, is_of_agent};
+use drover_runtime::{
+    clock::after,
+    controller::{Plan, Reconciler},
+    fleet::Shared,
+    metrics::Verb,
+    store::ObjectKey,
+    write::Write,
+};
+use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
+use kube::{Client, ResourceExt as _};
+
+use super::{attend::record, remove::remove_in_turn, site::Site};
+
+/// After how long it is looked again whether objects are gone, where nobody tells.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Who clears.
+pub(crate) struct Clearing;
+
+impl Reconciler<Site> for Clearing {
+    type Key = ObjectKey;
+    const NAME: &'static str = "work-agent-clearing";
+
+    fn plan(&self, site: &Site, key: &ObjectKey, now: Timestamp) -> Plan<Site> {
+        let Some(applied) = site.applied.get(key).filter(|applied| is_of_agent(applied, &site.settings.agent_id))
+        else {
+            return Plan::default();
+        };
+        if applied.metadata.deletion_timestamp.is_some() {
+            return clear(site, key, applied, now);
+        }
+        // A work that can not be read is not missing.
+        let is_there = site.works.has(&site.work_key(&applied.spec.manifest_work_name));
+        let settings = &site.settings;
+        let agent = Agent { hub_hash: &settings.hub_hash, agent_id: &settings.agent_id, grace: settings.grace };
+        match eviction(applied, is_there, &agent, now) {
+            Eviction::Stay => Plan::default(),
+            Eviction::Stamp(since) => stamp(applied, Some(since)),
+            Eviction::Clear => stamp(applied, None),
+            Eviction::Wait(end) => Plan { wake: Some(end), ..Plan::default() },
+            Eviction::Evict => Plan::from_iter([Write::delete(&**applied)]),
+        }
+    }
+}
+
+fn stamp(applied: &AppliedManifestWork, since: Option<Timestamp>) -> Plan<Site> {
+    let mut wanted = applied.clone();
+    wanted.status.get_or_insert_default().eviction_start_time = since.map(Time);
+    Write::status(applied, &wanted).into_iter().collect()
+}
+
+/// Removes what is left, and when nothing is, the record of it.
+fn clear(site: &Site, key: &ObjectKey, applied: &Arc<AppliedManifestWork>, now: Timestamp) -> Plan<Site> {
+    if !applied.finalizers().iter().any(|finalizer| finalizer == APPLIED_WORK_FINALIZER) {
+        return Plan::default();
+    }
+    let left = applied.status.as_ref().map(|status| status.applied_resources.as_slice()).unwrap_or_default();
+    if left.is_empty() {
+        let mut wanted = AppliedManifestWork::clone(applied);
+        wanted.finalizers_mut().retain(|finalizer| finalizer != APPLIED_WORK_FINALIZER);
+        return Write::update(&**applied, &wanted).into_iter().collect();
+    }
+    let key_of_work = site.work_key(&applied.spec.manifest_work_name);
+    let work = site.works.get(&key_of_work);
+    if work.is_none() && site.works.has(&key_of_work) {
+        // Nobody can read which of its objects are to stay.
+        return Plan { wake: Some(after(now, PATIENCE)), ..Plan::default() };
+    }
+    let option = work.and_then(|work| work.spec.delete_option.clone());
+    let applied = Arc::clone(applied);
+    let act = Write::act("AppliedManifestWork", Verb::Delete, key.clone(), move |managed, site, _| {
+        let (applied, option) = (Arc::clone(&applied), option.clone());
+        Box::pin(async move { clear_some(&managed, &site, &applied, option.as_ref()).await })
+    });
+    Plan { wake: Some(after(now, PATIENCE)), ..Plan::from_iter([act]) }
+}
+
+/// Removes what can be removed, and records what is left.
+async fn clear_some(
+    managed: &Client,
+    site: &Shared<Site>,
+    applied: &AppliedManifestWork,
+    option: Option<&DeleteOption>,
+) -> Result<(), kube::Error> {
+    let owner = Owner { name: applied.name_any(), uid: applied.uid().unwrap_or_default() };
+    let listed = applied.status.as_ref().map(|status| status.applied_resources.clone()).unwrap_or_default();
+    let left = remove_in_turn(managed, listed.clone(), &owner, option).await?;
+    // What is left is decided on anew: that it has changed marks it.
+    if left == listed { Ok(()) } else { record(managed, site, &owner.name, &left).await }
+}

@@ -1,0 +1,117 @@
+//! In whose name a work is applied: what an account of the cluster may not do itself is not done for it.
+
+use std::time::Duration;
+
+use drover_api::work::Executor;
+use drover_engine::work::{Fate, Target};
+use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
+use kube::{
+    Api, Client,
+    api::{PostParams, Request},
+};
+
+use super::object::Place;
+
+/// After how long it is asked again whether an account has more rights.
+pub(super) const PATIENCE: Duration = Duration::from_mins(1);
+
+/// The kinds by which rights are given away.
+const RIGHTS: [&str; 4] = ["roles", "rolebindings", "clusterroles", "clusterrolebindings"];
+
+/// An account of the cluster.
+struct Account {
+    user: String,
+    groups: Vec<String>,
+}
+
+/// Whether the account in whose name a work is applied may write an object itself; if not, in words for who has made the work.
+pub(super) async fn check(
+    managed: &Client,
+    executor: &Executor,
+    target: &Target,
+    fate: Fate,
+) -> Result<Result<(), String>, kube::Error> {
+    let subject = executor.subject.as_ref();
+    let Some(account) = subject.and_then(|subject| subject.service_account.as_ref()) else {
+        return Ok(Err(
+            "spec.executor names no service account: set spec.executor.subject.serviceAccount, or leave it out"
+                .to_owned(),
+        ));
+    };
+    let account = Account::new(&account.namespace, &account.name);
+    let verbs = ["create", "update", "patch", "get"].into_iter().chain((fate == Fate::Removed).then_some("delete"));
+    for verb in verbs {
+        if !account.may(managed, verb, target).await? {
+            return Ok(Err(account.denial(verb, target)));
+        }
+    }
+    let gives_rights = target.manifest.group == "rbac.authorization.k8s.io" && RIGHTS.contains(&&*target.resource);
+    if gives_rights { account.give(managed, target).await } else { Ok(Ok(())) }
+}
+
+impl Account {
+    fn new(namespace: &str, name: &str) -> Self {
+        let groups = [
+            "system:serviceaccounts".to_owned(),
+            format!("system:serviceaccounts:{namespace}"),
+            "system:authenticated".to_owned(),
+        ];
+        Self { user: format!("system:serviceaccount:{namespace}:{name}"), groups: groups.to_vec() }
+    }
+
+    async fn may(&self, managed: &Client, verb: &str, target: &Target) -> Result<bool, kube::Error> {
+        let manifest = &target.manifest;
+        let attributes = ResourceAttributes {
+            verb: Some(verb.to_owned()),
+            group: Some(manifest.group.clone()),
+            version: Some(manifest.version.clone()),
+            resource: Some(target.resource.clone()),
+            namespace: Some(manifest.namespace.clone()),
+            name: Some(manifest.name.clone()),
+            ..ResourceAttributes::default()
+        };
+        let spec = SubjectAccessReviewSpec {
+            user: Some(self.user.clone()),
+            groups: Some(self.groups.clone()),
+            resource_attributes: Some(attributes),
+            ..SubjectAccessReviewSpec::default()
+        };
+        let review = SubjectAccessReview { spec, ..SubjectAccessReview::default() };
+        let answer = Api::all(managed.clone()).create(&PostParams::default(), &review).await?;
+        Ok(answer.status.is_some_and(|status| status.allowed))
+    }
+
+    /// Whether the account could give away the rights that an object gives: it is made in its name, and not kept.
+    async fn give(&self, managed: &Client, target: &Target) -> Result<Result<(), String>, kube::Error> {
+        let place = Place::of(target);
+        let url = place.api(managed.clone()).resource_url().to_owned();
+        let body = serde_json::to_vec(&target.manifest.object).map_err(kube::Error::SerdeError)?;
+        let params = PostParams { dry_run: true, ..PostParams::default() };
+        let mut request = Request::new(url).create(&params, body).map_err(kube::Error::BuildRequest)?;
+        let headers = request.headers_mut();
+        let groups = self.groups.iter().map(|group| ("impersonate-group", group));
+        for (name, value) in std::iter::once(("impersonate-user", &self.user)).chain(groups) {
+            if let Ok(value) = http::HeaderValue::from_str(value) {
+                headers.append(name, value);
+            }
+        }
+        match managed.request_text(request).await {
+            Ok(_) => Ok(Ok(())),
+            // It is there already, and whether it may be given was asked before that.
+            Err(kube::Error::Api(status)) if status.is_already_exists() || status.is_conflict() => Ok(Ok(())),
+            Err(kube::Error::Api(status)) if status.is_forbidden() => Ok(Err(format!(
+                "not allowed to apply the resource {place}, {} can not give away rights that it has not: {}",
+                self.user, status.message
+            ))),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn denial(&self, verb: &str, target: &Target) -> String {
+        let place = Place::of(target);
+        format!(
+            "not allowed to apply the resource {place}, {} may not {verb} it: give the account of spec.executor a role for that on the cluster",
+            self.user
+        )
+    }
+}
