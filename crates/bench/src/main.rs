@@ -4,6 +4,7 @@
 
 mod at_rest;
 mod cpu_time;
+mod embedded;
 mod hub_counts;
 mod hub_process;
 mod own_requests;
@@ -14,6 +15,7 @@ mod report;
 mod rollout;
 mod server_counts;
 mod setup;
+mod suite;
 
 use std::{
     io::{self, IsTerminal as _, Write as _},
@@ -35,6 +37,9 @@ enum Bench {
     /// What a hub does that is started again on a fleet at rest.
     AtRest(at_rest::AtRest),
     Rollout(rollout::Rollout),
+    Embedded(embedded::Embedded),
+    /// How long the scenarios take on a real kube-apiserver, and on Drover's own.
+    Suite,
 }
 
 fn main() -> anyhow::Result<()> {
@@ -45,6 +50,8 @@ fn main() -> anyhow::Result<()> {
         Bench::Placement => publish(&placement::measure(), None),
         Bench::Render => publish(&render::measure()?, None),
         Bench::AtRest(bench) => publish(&bench.measure()?, None),
+        Bench::Embedded(bench) => publish(&bench.measure()?, None),
+        Bench::Suite => publish(&suite::measure()?, None),
         Bench::Rollout(bench) => bench.measure(|report| publish(report, bench.output.as_deref())),
     }
 }
