@@ -1,6 +1,6 @@
 //! How the agent comes to be known to its hub, and stays so.
 
-mod credentials;
+pub(crate) mod credentials;
 pub(crate) mod request;
 
 use std::{
@@ -50,7 +50,7 @@ const LOOK: Duration = Duration::from_mins(1);
 /// The name of an agent that was given none.
 const AGENT: &str = "drover";
 /// In whose name the agent writes.
-const MANAGER: &str = "registration-agent";
+pub(crate) const MANAGER: &str = "registration-agent";
 
 /// Who an agent is, and where it keeps what it is known by.
 #[derive(Clone, Debug)]

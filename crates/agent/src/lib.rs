@@ -1,8 +1,10 @@
 //! The managed cluster's side: an agent that joins a hub, applies its works, and reports.
 //!
 //! An agent talks to two servers. To the hub it is known by a certificate, for which it [asks](join) and which it renews; from it come works, and to it goes what became of
-//! them. On the managed cluster it makes what works say, and keeps it so. What fails on one side leaves the other alone: a hub that does not answer removes nothing.
+//! them. On the managed cluster it makes what works say, and keeps it so; and it gets the agents of [add-ons](addon) what they are known by. What fails on one side leaves
+//! the other alone: a hub that does not answer removes nothing.
 
+mod addon;
 mod cluster;
 mod heartbeat;
 mod install;
@@ -13,10 +15,14 @@ mod work;
 use std::{fmt::Debug, sync::Arc, time::Duration};
 
 use drover_api::{
+    addon::{KubeClientDriver, ManagedClusterAddOn},
     cluster::{ClusterClaim, ManagedCluster},
     work::{AppliedManifestWork, ManifestWork},
 };
-use drover_engine::work::{RawJson, hub_hash};
+use drover_engine::{
+    registration::enrolment::{Home, Keeper, kept_by},
+    work::{RawJson, hub_hash},
+};
 use drover_runtime::{
     clock::Clock,
     controller::Tools,
@@ -35,6 +41,7 @@ use tracing::{info, warn};
 
 pub use self::join::Identity;
 use self::{
+    addon::{Attending, Imprint, Roster, Terms, Trade},
     cluster::{Checkup, Domain, Reports},
     heartbeat::Heartbeat,
     join::{Credentials, Joining, Rotation, connect},
@@ -56,6 +63,36 @@ pub struct Options {
     pub eviction_grace: Duration,
     /// How long values may be that are reported as JSON because they have no type of their own; without it they are refused.
     pub raw_json: Option<usize>,
+    /// How the agents of add-ons prove themselves to the hub's API server.
+    pub addon_proof: AddOnProof,
+}
+
+/// How the agents of add-ons prove themselves to the hub's API server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AddOnProof {
+    /// By certificates.
+    Certificates,
+    /// By tokens of service accounts.
+    Tokens {
+        /// For how many seconds they are asked for.
+        seconds: i64,
+    },
+}
+
+impl AddOnProof {
+    fn driver(self) -> KubeClientDriver {
+        match self {
+            Self::Certificates => KubeClientDriver::Csr,
+            Self::Tokens { .. } => KubeClientDriver::Token,
+        }
+    }
+
+    fn seconds(self) -> Option<i64> {
+        match self {
+            Self::Certificates => None,
+            Self::Tokens { seconds } => Some(seconds),
+        }
+    }
 }
 
 /// An agent at work. It ends when it is [stopped](Self::stop).
@@ -70,8 +107,28 @@ pub struct Agent {
 pub struct Clusters {
     /// The cluster that it manages.
     pub managed: Client,
-    /// The cluster where its own objects are, its credentials among them: the managed one, unless the agent runs elsewhere.
-    pub management: Client,
+    /// The cluster where its own objects are, its credentials among them, if the agent does not run on the managed one.
+    pub management: Option<Client>,
+}
+
+impl Clusters {
+    /// Where the agent's own objects are.
+    fn own(&self) -> &Client {
+        self.management.as_ref().unwrap_or(&self.managed)
+    }
+
+    fn at(&self, home: Home) -> &Client {
+        match home {
+            Home::Managed => &self.managed,
+            Home::Management => self.own(),
+        }
+    }
+
+    /// The places that are different clusters.
+    fn homes(&self) -> impl Iterator<Item = Home> {
+        let management = self.management.as_ref().map(|_| Home::Management);
+        [Home::Managed].into_iter().chain(management)
+    }
 }
 
 impl Agent {
@@ -79,7 +136,7 @@ impl Agent {
     #[must_use]
     pub fn start(clusters: Clusters, options: Options, clock: Clock, metrics: Metrics) -> Self {
         let end = CancellationToken::new();
-        let joining = Joining::new(options.identity.clone(), clusters.management.clone(), clock.clone());
+        let joining = Joining::new(options.identity.clone(), clusters.own().clone(), clock.clone());
         let life = Life { clusters, options, joining, clock, metrics };
         let ended = end.clone();
         let task = tokio::spawn(Box::pin(life.run(ended)));
@@ -105,6 +162,11 @@ struct Life {
 }
 
 impl Life {
+    /// By what the agent tells what is its own at that hub from what is other agents'.
+    fn agent_id(&self, credentials: &Credentials) -> String {
+        self.options.agent_id.clone().unwrap_or_else(|| hub_hash(&credentials.hub.server))
+    }
+
     /// Makes what the agent needs on its cluster, which may not answer at the moment.
     async fn install(&self) {
         let mut rest = Duration::from_secs(1);
@@ -155,6 +217,7 @@ impl Session {
             Self { rotation: watch::Sender::default(), controllers: Stage::default(), foundation: Stage::default() };
         session.report_cluster(life, hub);
         session.attend_works(life, hub, credentials);
+        session.attend_addons(life, hub, credentials);
         session
     }
 
@@ -185,13 +248,46 @@ impl Session {
         self.controllers.control(Reports, queue, hub, &tools);
     }
 
+    /// Gets the agents of add-ons what they are known by, and tells how they are.
+    fn attend_addons(&mut self, life: &Life, hub: &Client, credentials: &Credentials) {
+        let Options { identity, addon_proof, .. } = &life.options;
+        let keeper = Keeper {
+            cluster: identity.cluster.clone(),
+            agent: credentials.agent.clone(),
+            is_hosted: life.clusters.management.is_some(),
+            driver: addon_proof.driver(),
+        };
+        let roster = Shared::new(Roster::new(keeper, &life.clock));
+        let freshness = Freshness::default();
+        let addons =
+            Informer::<ManagedClusterAddOn>::new(hub.clone(), watcher::Config::default(), &freshness, &life.metrics);
+        self.foundation.spawn(addons.within(identity.cluster.as_str()).run(roster.clone()));
+        let imprint = Imprint {
+            cluster: identity.cluster.to_string(),
+            kept_by: kept_by(&identity.cluster, &life.agent_id(credentials)),
+            hub: credentials.hub.clone(),
+        };
+        let trade = Trade {
+            hub: hub.clone(),
+            roster: roster.clone(),
+            imprint: Arc::new(imprint),
+            terms: Terms { certificate_seconds: identity.expiration_seconds, token_seconds: addon_proof.seconds() },
+            clock: life.clock.clone(),
+            metrics: life.metrics.clone(),
+        };
+        let attending = Attending { trade, clusters: life.clusters.clone() };
+        self.controllers.spawn_until_told(|end| attending.run(end));
+        let queue = Arc::clone(&roster.read().queue);
+        let tools = self.tools(roster, freshness, life);
+        self.controllers.control(addon::Reports, queue, hub, &tools);
+    }
+
     /// Applies works, and reports on them.
     fn attend_works(&mut self, life: &Life, hub: &Client, credentials: &Credentials) {
         let clock = &life.clock;
-        let hub_hash = hub_hash(&credentials.hub.server);
         let settings = Settings {
-            agent_id: life.options.agent_id.clone().unwrap_or_else(|| hub_hash.clone()),
-            hub_hash,
+            agent_id: life.agent_id(credentials),
+            hub_hash: hub_hash(&credentials.hub.server),
             namespace: life.options.identity.cluster.to_string(),
             grace: life.options.eviction_grace,
             raw_json: life.options.raw_json.map_or(RawJson::Refused, RawJson::UpTo),

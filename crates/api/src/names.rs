@@ -133,6 +133,10 @@ pub const TOKEN_INFRASTRUCTURE_LABEL: &str = "addon.open-cluster-management.io/t
 pub const TOKEN_ADDON_LABEL: &str = "addon.open-cluster-management.io/name";
 /// The condition of an add-on on a cluster that says whether its agent can ask for tokens.
 pub const TOKEN_INFRASTRUCTURE_READY: &str = "TokenInfrastructureReady";
+/// The condition of an add-on that tells whether its agent has a token.
+pub const TOKEN_REFRESHED: &str = "TokenRefreshed";
+/// The label of Secrets in which an agent keeps the credentials of add-ons; its value tells whose they are.
+pub const KEPT_BY_LABEL: &str = "drover.dev/kept-by";
 /// The annotation of an add-on that names its default version.
 pub const DEFAULT_VERSION_ANNOTATION: &str = "addon.open-cluster-management.io/default-version";
 /// The annotation of an add-on with the versions that its own manager supports, separated by commas.

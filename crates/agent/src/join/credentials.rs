@@ -15,10 +15,10 @@ use kube::{
 };
 
 /// The keys of the Secret.
-const CERTIFICATE: &str = "tls.crt";
-const KEY: &str = "tls.key";
-const KUBECONFIG: &str = "kubeconfig";
-const CLUSTER_NAME: &str = "cluster-name";
+pub(crate) const CERTIFICATE: &str = "tls.crt";
+pub(crate) const KEY: &str = "tls.key";
+pub(crate) const KUBECONFIG: &str = "kubeconfig";
+pub(crate) const CLUSTER_NAME: &str = "cluster-name";
 const AGENT_NAME: &str = "agent-name";
 /// What entries of the kubeconfig are called.
 const ENTRY: &str = "default-cluster";
@@ -88,7 +88,7 @@ impl Credentials {
             client_key_data: Some(STANDARD.encode(&self.key).into()),
             ..AuthInfo::default()
         };
-        Config::from_custom_kubeconfig(self.kubeconfig(user), &KubeConfigOptions::default()).await
+        Config::from_custom_kubeconfig(kubeconfig(&self.hub, user), &KubeConfigOptions::default()).await
     }
 
     /// The Secret that they are kept in. Its kubeconfig names the other keys as files beside it, as it is mounted.
@@ -99,7 +99,7 @@ impl Credentials {
             ..AuthInfo::default()
         };
         // JSON is YAML, and a kubeconfig is JSON.
-        let kubeconfig = serde_json::to_vec(&self.kubeconfig(user)).unwrap_or_default();
+        let kubeconfig = serde_json::to_vec(&kubeconfig(&self.hub, user)).unwrap_or_default();
         let parts = [
             (CERTIFICATE, self.certificate.clone()),
             (KEY, self.key.clone()),
@@ -127,26 +127,23 @@ impl Credentials {
             agent: text(AGENT_NAME)?,
         })
     }
+}
 
-    fn kubeconfig(&self, user: AuthInfo) -> Kubeconfig {
-        let cluster = Cluster {
-            server: Some(self.hub.server.clone()),
-            certificate_authority_data: self.hub.authority.as_ref().map(|authority| STANDARD.encode(authority)),
-            proxy_url: self.hub.proxy.clone(),
-            ..Cluster::default()
-        };
-        let context = Context { cluster: ENTRY.to_owned(), user: Some(ENTRY.to_owned()), ..Context::default() };
-        Kubeconfig {
-            clusters: vec![NamedCluster { name: ENTRY.to_owned(), cluster: Some(cluster), ..NamedCluster::default() }],
-            auth_infos: vec![NamedAuthInfo {
-                name: ENTRY.to_owned(),
-                auth_info: Some(user),
-                ..NamedAuthInfo::default()
-            }],
-            contexts: vec![NamedContext { name: ENTRY.to_owned(), context: Some(context), ..NamedContext::default() }],
-            current_context: Some(ENTRY.to_owned()),
-            ..Kubeconfig::default()
-        }
+/// How a hub is reached by somebody who is known by that.
+pub(crate) fn kubeconfig(hub: &Hub, user: AuthInfo) -> Kubeconfig {
+    let cluster = Cluster {
+        server: Some(hub.server.clone()),
+        certificate_authority_data: hub.authority.as_ref().map(|authority| STANDARD.encode(authority)),
+        proxy_url: hub.proxy.clone(),
+        ..Cluster::default()
+    };
+    let context = Context { cluster: ENTRY.to_owned(), user: Some(ENTRY.to_owned()), ..Context::default() };
+    Kubeconfig {
+        clusters: vec![NamedCluster { name: ENTRY.to_owned(), cluster: Some(cluster), ..NamedCluster::default() }],
+        auth_infos: vec![NamedAuthInfo { name: ENTRY.to_owned(), auth_info: Some(user), ..NamedAuthInfo::default() }],
+        contexts: vec![NamedContext { name: ENTRY.to_owned(), context: Some(context), ..NamedContext::default() }],
+        current_context: Some(ENTRY.to_owned()),
+        ..Kubeconfig::default()
     }
 }
 

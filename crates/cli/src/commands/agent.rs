@@ -8,8 +8,8 @@ use std::{
 };
 
 use anyhow::{Context, bail, ensure};
-use clap::Args;
-use drover_agent::{Agent, Clusters, EVICTION_GRACE, Identity, Options};
+use clap::{Args, ValueEnum};
+use drover_agent::{AddOnProof, Agent, Clusters, EVICTION_GRACE, Identity, Options};
 use drover_api::cluster::ClientConfig;
 use drover_runtime::{
     clock::Clock,
@@ -27,7 +27,11 @@ const NAMESPACE: &str = "open-cluster-management-agent";
 /// The Secret with an agent's credentials.
 const SECRET: &str = "hub-kubeconfig-secret";
 
-/// Run the agent of a managed cluster: it joins the hub, applies the works that the hub has for the cluster, and reports.
+/// A year.
+const TOKEN_SECONDS: i64 = 365 * 24 * 60 * 60;
+
+/// Run the agent of a managed cluster: it joins the hub, applies the works that the hub has for the cluster, gets the agents of add-ons
+/// their credentials, and reports.
 ///
 /// The agent needs the kubeconfig of the cluster that it manages, and a bootstrap kubeconfig of the hub. With the latter it asks to be let in; when an
 /// administrator has accepted the cluster, it gets credentials of its own, keeps them in a Secret, and renews them in time.
@@ -70,6 +74,12 @@ pub(crate) struct AgentCommand {
     /// Report values that are neither numbers, texts nor truths as JSON, up to so many characters.
     #[arg(long, value_name = "CHARACTERS")]
     max_json_raw_length: Option<usize>,
+    /// How the agents of add-ons prove themselves to the hub's API server: by a certificate, or by a token of a service account.
+    #[arg(long, value_enum, value_name = "MEANS", default_value_t = AddOnAuth::Csr)]
+    addon_kubeclient_registration_auth: AddOnAuth,
+    /// For how many seconds tokens of add-ons are to be valid.
+    #[arg(long, value_name = "SECONDS", default_value_t = TOKEN_SECONDS, value_parser = clap::value_parser!(i64).range(600..))]
+    addon_token_expiration_seconds: i64,
     /// Run the agents of several clusters in one process: a YAML file with a list of `clusterName`, `kubeconfig`, `bootstrapKubeconfig` and, if need be,
     /// `namespace`. What happens to one of them does not concern the others.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["cluster_name", "bootstrap_kubeconfig", "kubeconfig"])]
@@ -77,6 +87,15 @@ pub(crate) struct AgentCommand {
     /// Where /healthz, /readyz and /metrics are served.
     #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:8081")]
     health_listen: SocketAddr,
+}
+
+/// How the agents of add-ons prove themselves to the hub's API server.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum AddOnAuth {
+    /// By a certificate that the hub signs.
+    Csr,
+    /// By a token of a service account on the hub.
+    Token,
 }
 
 /// One cluster of several.
@@ -152,8 +171,8 @@ impl AgentCommand {
         );
         let managed = connect(entry.kubeconfig.as_deref()).await?;
         let management = match &self.management_kubeconfig {
-            Some(file) => connect(Some(file)).await?,
-            None => managed.clone(),
+            Some(file) => Some(connect(Some(file)).await?),
+            None => None,
         };
         let identity = Identity {
             cluster: entry.cluster_name.as_str().into(),
@@ -169,6 +188,10 @@ impl AgentCommand {
             agent_id: self.agent_id.clone(),
             eviction_grace: Duration::from_secs(self.eviction_grace_minutes.saturating_mul(60)),
             raw_json: self.max_json_raw_length,
+            addon_proof: match self.addon_kubeclient_registration_auth {
+                AddOnAuth::Csr => AddOnProof::Certificates,
+                AddOnAuth::Token => AddOnProof::Tokens { seconds: self.addon_token_expiration_seconds },
+            },
         };
         Ok(Agent::start(Clusters { managed, management }, options, Clock::system(), metrics.clone()))
     }

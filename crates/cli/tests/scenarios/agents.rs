@@ -1,12 +1,13 @@
 //! Drover's own agent: a hub and a managed cluster, each on a server of its own, and the agent between them.
 
+mod addons;
 mod join;
 mod killed;
 mod works;
 
 use std::{path::PathBuf, time::Duration};
 
-use drover_agent::{Agent, Clusters, EVICTION_GRACE, Identity, Options};
+use drover_agent::{AddOnProof, Agent, Clusters, EVICTION_GRACE, Identity, Options};
 use drover_api::{cluster::ManagedCluster, work::ManifestWork};
 use drover_hub::Hub;
 use drover_runtime::{
@@ -35,6 +36,7 @@ struct Pair {
     clock: ManualClock,
     running: Hub,
     bootstrap: PathBuf,
+    addon_proof: AddOnProof,
     agent: Option<Agent>,
 }
 
@@ -52,7 +54,7 @@ impl Pair {
         let clock = hub_clock();
         let running = start_at(as_hub(&hub).await, None, clock.clock()).await;
         let bootstrap = Asked::approved(&hub, &Wish::to_be(BOOTSTRAP.0, &[BOOTSTRAP.1])).await.kubeconfig(&hub).await;
-        Self { hub, managed, clock, running, bootstrap, agent: None }
+        Self { hub, managed, clock, running, bootstrap, addon_proof: AddOnProof::Certificates, agent: None }
     }
 
     /// Starts the agent.
@@ -62,7 +64,7 @@ impl Pair {
 
     fn start_with(&mut self, managed: Client, clock: Clock) {
         show_what_hubs_say();
-        let clusters = Clusters { management: managed.clone(), managed };
+        let clusters = Clusters { managed, management: None };
         self.agent = Some(Agent::start(clusters, self.options(), clock, Metrics::new()));
     }
 
@@ -76,7 +78,13 @@ impl Pair {
             addresses: Vec::new(),
             expiration_seconds: None,
         };
-        Options { identity, agent_id: None, eviction_grace: EVICTION_GRACE, raw_json: None }
+        Options {
+            identity,
+            agent_id: None,
+            eviction_grace: EVICTION_GRACE,
+            raw_json: None,
+            addon_proof: self.addon_proof,
+        }
     }
 
     /// Ends the agent.

@@ -9,6 +9,7 @@ mod status;
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Debug,
+    fs,
     pin::pin,
     time::Duration,
 };
@@ -56,13 +57,13 @@ const AGGREGATED: [(&str, &str); 2] =
     [("drover-hub-signers", "drover.dev/hub-signs"), ("drover-hub-bindings", "drover.dev/hub-binds")];
 
 /// A server that a hub is going to run on, with the hub's own client.
-struct Ground {
-    world: World,
+pub(crate) struct Ground {
+    pub(crate) world: World,
     hub: Client,
 }
 
 impl Ground {
-    async fn prepare(world: World) -> Self {
+    pub(crate) async fn prepare(world: World) -> Self {
         let hub = as_hub(&world).await;
         Self { world, hub }
     }
@@ -82,7 +83,7 @@ impl Ground {
     }
 
     /// Lets the hub approve and sign for these signers.
-    async fn grant_signers(&self, name: &str, signers: &[&str]) {
+    pub(crate) async fn grant_signers(&self, name: &str, signers: &[&str]) {
         let role = json!({
             "metadata": { "name": name, "labels": { "drover.dev/hub-signs": "true" } },
             "rules": [{ "apiGroups": ["certificates.k8s.io"], "resources": ["signers"], "resourceNames": signers,
@@ -111,7 +112,7 @@ impl Ground {
     }
 
     /// Lets the hub read these Secrets in its namespace.
-    async fn lend(&self, secrets: &[&str]) {
+    pub(crate) async fn lend(&self, secrets: &[&str]) {
         let rule = json!({ "apiGroups": [""], "resources": ["secrets"], "resourceNames": secrets, "verbs": ["get"] });
         let role = json!({ "metadata": { "name": "get-ca" }, "rules": [rule] });
         create(&Api::namespaced(self.world.client(), NAMESPACE), of::<Role>(role)).await;
@@ -125,7 +126,7 @@ impl Ground {
     }
 
     /// Stores a Secret in the hub's namespace.
-    async fn store(&self, name: &str, parts: &[(&str, Vec<u8>)]) {
+    pub(crate) async fn store(&self, name: &str, parts: &[(&str, Vec<u8>)]) {
         create(&secrets(&self.world), secret(name, parts)).await;
     }
 
@@ -140,6 +141,11 @@ impl Ground {
         let hub = Hub::start(self.hub.clone(), &options, clock.clock()).await.expect("the hub starts");
         Site { ground: self, hub, clock }
     }
+}
+
+/// A file of a CA of some kind.
+pub(crate) fn file(name: &str) -> Vec<u8> {
+    fs::read(repository().join("crates/hub/tests-data/ca").join(name)).expect("there is a CA of this kind")
 }
 
 /// A hub that runs, and what it acts on.

@@ -18,6 +18,8 @@ pub struct Certificate {
     pub user: String,
     /// The groups that the user is in.
     pub groups: BTreeSet<String>,
+    /// The units of the user's organisation.
+    pub units: BTreeSet<String>,
     /// From when it is valid.
     pub not_before: Timestamp,
     /// Until when.
@@ -40,16 +42,19 @@ impl Certificate {
         Ok(Self {
             user: said.name().ok_or(Unreadable)?.to_owned(),
             groups: said.organisations,
+            units: said.units,
             not_before: timestamp(contents.validity().not_before),
             not_after: timestamp(contents.validity().not_after),
         })
     }
 
-    /// Whether it is for that user, in those groups and no others, in whatever order.
+    /// Whether it is for that user, in those groups and units and no others, in whatever order.
     #[must_use]
     pub fn is_for(&self, subject: &Subject) -> bool {
+        let are = |there: &BTreeSet<String>, wanted: &[String]| there.iter().eq(wanted.iter().collect::<BTreeSet<_>>());
         subject.user.as_deref() == Some(&self.user)
-            && self.groups.iter().eq(subject.groups.iter().collect::<BTreeSet<_>>())
+            && are(&self.groups, &subject.groups)
+            && are(&self.units, subject.units())
     }
 }
 

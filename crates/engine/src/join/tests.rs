@@ -21,6 +21,7 @@ fn certificate(not_after: i64) -> Certificate {
     Certificate {
         user: user.expect("an agent has a name"),
         groups: groups.into_iter().collect(),
+        units: BTreeSet::new(),
         not_before: at(0),
         not_after: at(not_after),
     }

@@ -32,7 +32,8 @@ pub fn group(cluster: &ClusterName, addon: &str) -> String {
 
 /// The name of a host that OCM's agents ask for with every certificate of an add-on. There is no such host, and nothing that the hub signs
 /// has it.
-pub(super) fn host(addon: &str) -> String {
+#[must_use]
+pub fn host(addon: &str) -> String {
     format!("{addon}.addon.open-cluster-management.io")
 }
 

@@ -24,11 +24,8 @@ use kube::{
 };
 use serde_json::{Value, json};
 
-use super::{Ground, Site, decision, secret, secrets, who};
-use crate::{
-    documents::repository,
-    running::{NAMESPACE, change, options},
-};
+use super::{Ground, Site, decision, file, secret, secrets, who};
+use crate::running::{NAMESPACE, change, options};
 
 drover_testkit::scenarios! {
     Own {
@@ -54,10 +51,6 @@ const ALTERNATIVE_NAMES: &str = "2.5.29.17";
 /// How long a certificate of the hub's is valid at most, and how long before it was signed it is.
 const LIFETIME: Duration = Duration::from_hours(24);
 const LEEWAY: Duration = Duration::from_mins(5);
-
-fn file(name: &str) -> Vec<u8> {
-    fs::read(repository().join("crates/hub/tests-data/ca").join(name)).expect("there is a CA of this kind")
-}
 
 fn before(time: Timestamp, duration: Duration) -> Timestamp {
     time.checked_sub(duration).expect("a time")

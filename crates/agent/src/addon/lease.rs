@@ -1,0 +1,46 @@
+//! The Lease by which an add-on's agent shows that it is alive.
+
+use drover_engine::registration::health::Lease as Seen;
+use drover_runtime::{
+    fleet::Shared,
+    informer::{Observer, Sighting},
+};
+use k8s_openapi::api::coordination::v1::Lease;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::{Post, Roster};
+
+/// Who watches one Lease.
+pub(super) struct LeaseWatch {
+    pub(super) roster: Shared<Roster>,
+    pub(super) post: Post,
+    /// Whether it was there since everything was last listed.
+    was_listed: AtomicBool,
+}
+
+impl LeaseWatch {
+    pub(super) fn new(roster: Shared<Roster>, post: Post) -> Self {
+        Self { roster, post, was_listed: AtomicBool::new(false) }
+    }
+
+    fn saw(&self, lease: Seen) {
+        self.roster.update(|roster| roster.saw(&self.post, lease));
+    }
+}
+
+impl Observer<Lease> for LeaseWatch {
+    fn observe(&self, sighting: Sighting<Lease>) {
+        match sighting {
+            Sighting::ListBegins => self.was_listed.store(false, Ordering::Relaxed),
+            Sighting::Object(lease) => {
+                self.was_listed.store(true, Ordering::Relaxed);
+                let renewed = lease.spec.and_then(|spec| spec.renew_time).map(|time| time.0);
+                self.saw(Seen::Renewed(renewed));
+            }
+            Sighting::Unreadable(_) => self.was_listed.store(true, Ordering::Relaxed),
+            Sighting::Gone(_) => self.saw(Seen::Missing),
+            Sighting::ListEnds if !self.was_listed.load(Ordering::Relaxed) => self.saw(Seen::Missing),
+            Sighting::ListEnds | Sighting::Broken | Sighting::Refused(_) => {}
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Who tells the hub what has become of add-ons' credentials, and how their agents are.
+
+use drover_engine::registration::health::health;
+use drover_runtime::{
+    controller::{Plan, Reconciler},
+    store::ObjectKey,
+    write::Write,
+};
+use k8s_openapi::jiff::Timestamp;
+use kube::ResourceExt as _;
+
+use super::Roster;
+
+/// Who tells.
+pub(crate) struct Reports;
+
+impl Reconciler<Roster> for Reports {
+    type Key = ObjectKey;
+    const NAME: &'static str = "registration-agent";
+
+    fn plan(&self, roster: &Roster, key: &ObjectKey, now: Timestamp) -> Plan<Roster> {
+        let Some(addon) = roster.addons.get(key) else { return Plan::default() };
+        let enrolments = roster.keeper.enrolments(addon);
+        let outcomes: Vec<_> =
+            enrolments.iter().filter_map(|(place, enrolment)| Some((enrolment, roster.outcomes.get(place)?))).collect();
+        let lease = roster.post(addon).and_then(|post| roster.leases.get(&post));
+        let health = lease.map(|lease| health(&addon.name_any(), *lease, now));
+        let mut wanted = (**addon).clone();
+        wanted.status = Some(roster.keeper.report(addon, &outcomes, health.as_ref(), now));
+        let write = Write::status(&**addon, &wanted);
+        Plan { wake: health.and_then(|health| health.until), ..write.into_iter().collect() }
+    }
+}
