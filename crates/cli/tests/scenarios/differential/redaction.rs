@@ -67,6 +67,7 @@ fn redact_fields(fields: &mut Map<String, Value>) {
     {
         causes.sort_by_key(|cause| ["message", "field"].map(|name| cause[name].to_string()));
     }
+    sort_flaws_of_definition(fields);
     for (key, value) in fields {
         match (key.as_str(), &*value) {
             ("resourceVersion", Value::String(text)) if !text.is_empty() && text != "0" => *value = "<version>".into(),
@@ -80,4 +81,22 @@ fn redact_fields(fields: &mut Map<String, Value>) {
             _ => redact(value),
         }
     }
+}
+
+/// Puts what is wrong with a definition in order: Kubernetes walks over the properties of a schema as chance has it. The message repeats the list.
+fn sort_flaws_of_definition(status: &mut Map<String, Value>) {
+    let Some(details) = status.get("details").filter(|details| details["kind"] == "CustomResourceDefinition") else {
+        return;
+    };
+    let Some(causes) = details["causes"].as_array().filter(|causes| causes.len() > 1) else { return };
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let listed = |causes: &[Value]| {
+        let flaws = causes.iter().map(|cause| format!("{}: {}", text(&cause["field"]), text(&cause["message"])));
+        format!("[{}]", flaws.collect::<Vec<_>>().join(", "))
+    };
+    let mut sorted = causes.clone();
+    sorted.sort_by_key(|cause| ["field", "message"].map(|name| text(&cause[name])));
+    let message = text(&status["message"]).replace(&listed(causes), &listed(&sorted));
+    status.insert("message".to_owned(), message.into());
+    status["details"]["causes"] = sorted.into();
 }
