@@ -22,6 +22,7 @@ use drover_engine::{
 use drover_runtime::{
     client,
     clock::{Clock, after},
+    pace::answered,
 };
 use k8s_openapi::{
     api::core::v1::{Namespace, Secret},
@@ -205,7 +206,7 @@ impl Joining {
             host: None,
             expiration_seconds: *expiration_seconds,
         };
-        let issued = wish.fulfil(hub).await?;
+        let issued = wish.fulfil(hub, &self.clock).await?;
         let credentials = Credentials {
             hub: of_hub,
             certificate: issued.certificate,
@@ -224,7 +225,8 @@ impl Joining {
             ..ManagedClusterSpec::default()
         };
         let cluster = ManagedCluster::new(self.identity.cluster.as_str(), spec);
-        match Api::all(bootstrap.clone()).create(&PostParams::default(), &cluster).await {
+        let clusters = Api::all(bootstrap.clone());
+        match answered(&self.clock, clusters.create(&PostParams::default(), &cluster)).await {
             Err(kube::Error::Api(status)) if status.is_already_exists() || status.is_forbidden() => Ok(()),
             made => made.map(drop).map_err(NotJoined::Cluster),
         }
@@ -309,7 +311,8 @@ impl Joining {
 
     async fn stored(&self) -> Result<Option<Credentials>, NotJoined> {
         let secrets = Api::<Secret>::namespaced(self.management.clone(), &self.identity.namespace);
-        let found = secrets.get_opt(&self.identity.secret).await.map_err(|error| self.no_secret(error))?;
+        let found = answered(&self.clock, secrets.get_opt(&self.identity.secret)).await;
+        let found = found.map_err(|error| self.no_secret(error))?;
         Ok(found.as_ref().and_then(Credentials::of_secret))
     }
 
@@ -318,10 +321,12 @@ impl Joining {
         let namespaces = Api::<Namespace>::all(self.management.clone());
         let own = ObjectMeta { name: Some(namespace.clone()), ..ObjectMeta::default() };
         // Where it is there already, or we may not make it, the next write tells.
-        let _ = namespaces.create(&PostParams::default(), &Namespace { metadata: own, ..Namespace::default() }).await;
+        let own = Namespace { metadata: own, ..Namespace::default() };
+        let _ = answered(&self.clock, namespaces.create(&PostParams::default(), &own)).await;
         let secrets = Api::<Secret>::namespaced(self.management.clone(), namespace);
         let params = PatchParams::apply(MANAGER).force();
-        let written = secrets.patch(secret, &params, &Patch::Apply(credentials.secret(namespace, secret))).await;
+        let wanted = Patch::Apply(credentials.secret(namespace, secret));
+        let written = answered(&self.clock, secrets.patch(secret, &params, &wanted)).await;
         written.map(drop).map_err(|error| self.no_secret(error))
     }
 

@@ -162,6 +162,15 @@ impl Drop for Place {
     }
 }
 
+/// Waits for the answer to a request that goes by no pace, but not for ever.
+pub async fn answered<T>(clock: &Clock, request: impl Future<Output = kube::Result<T>>) -> kube::Result<T> {
+    tokio::select! {
+        biased;
+        answer = request => answer,
+        () = silence(clock) => Err(kube::Error::Service(Box::new(Failure::Silence))),
+    }
+}
+
 /// Waits until nobody can say that there was no time to answer. A leap of the clock counts as a second: it was not the server
 /// that was slow.
 async fn silence(clock: &Clock) {

@@ -7,7 +7,10 @@ use std::{
 
 use drover_api::names::KEPT_BY_LABEL;
 use drover_engine::registration::enrolment::{Enrolment, Home, Place};
-use drover_runtime::informer::{Freshness, Informer};
+use drover_runtime::{
+    informer::{Freshness, Informer},
+    pace::answered,
+};
 use k8s_openapi::api::{coordination::v1::Lease, core::v1::Secret};
 use kube::{
     Api, Client, ResourceExt as _,
@@ -134,7 +137,8 @@ impl Attending {
     async fn clear_at(&self, home: Home, wanted: &BTreeSet<&Place>) -> Result<(), kube::Error> {
         let client: &Client = self.clusters.at(home);
         let ours = ListParams::default().labels(&format!("{KEPT_BY_LABEL}={}", self.trade.imprint.kept_by));
-        for secret in Api::<Secret>::all(client.clone()).list_metadata(&ours).await? {
+        let clock = &self.trade.clock;
+        for secret in answered(clock, Api::<Secret>::all(client.clone()).list_metadata(&ours)).await? {
             let namespace = secret.namespace().unwrap_or_default();
             let place = Place { home, namespace, name: secret.name_any() };
             if wanted.contains(&place) {
@@ -142,7 +146,8 @@ impl Attending {
             }
             let this = Preconditions { uid: secret.uid(), resource_version: None };
             let secrets = Api::<Secret>::namespaced(client.clone(), &place.namespace);
-            match secrets.delete(&place.name, &DeleteParams::default().preconditions(this)).await {
+            let this = DeleteParams::default().preconditions(this);
+            match answered(clock, secrets.delete(&place.name, &this)).await {
                 Err(kube::Error::Api(status)) if status.is_not_found() || status.is_conflict() => {}
                 deleted => drop(deleted?),
             }

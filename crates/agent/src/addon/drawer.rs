@@ -13,6 +13,7 @@ use drover_runtime::{
 };
 use k8s_openapi::{ByteString, api::core::v1::Secret};
 use kube::{
+    ResourceExt as _,
     api::ObjectMeta,
     config::{AuthInfo, Kubeconfig},
 };
@@ -50,6 +51,11 @@ impl Drawer {
     pub(super) fn kept(&self) -> Option<Kept> {
         let secret = self.secrets.iter().next();
         self.is_listed.then(|| secret.map(|(_, secret)| kept(secret)).unwrap_or_default())
+    }
+
+    /// Whether it is marked as kept by somebody; also if there is none.
+    pub(super) fn is_marked(&self, kept_by: &str) -> bool {
+        self.secrets.iter().all(|(_, secret)| secret.labels().get(KEPT_BY_LABEL).is_some_and(|by| by == kept_by))
     }
 }
 

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use drover_api::{
     addon::Subject,
-    names::{ADDON_NAME_LABEL, CLUSTER_NAME_LABEL},
+    names::{ADDON_NAME_LABEL, CLUSTER_NAME_LABEL, KEPT_BY_LABEL},
 };
 use drover_engine::registration::{
     enrolment::{Enrolment, Outcome, Place, Proof, Verdict, judge},
@@ -15,6 +15,7 @@ use drover_runtime::{
     fleet::Shared,
     informer::{Freshness, Informer},
     metrics::Metrics,
+    pace::answered,
 };
 use k8s_openapi::{
     api::{
@@ -28,6 +29,7 @@ use kube::{
     api::{Patch, PatchParams, PostParams},
     runtime::{wait::await_condition, watcher},
 };
+use serde_json::json;
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use tracing::{info, warn};
 
@@ -139,6 +141,9 @@ impl Keeping {
         match verdict {
             None => return Next::News,
             Some(Verdict::Good { renew, until }) => {
+                if !drawer.read().is_marked(&self.trade.imprint.kept_by) {
+                    self.mark().await;
+                }
                 self.note(Outcome::Kept { until });
                 return Next::At(renew);
             }
@@ -178,7 +183,7 @@ impl Keeping {
         }
         let fresh = match &self.enrolment.proof {
             Proof::Certificate { signer, subject } => {
-                Fresh::Certificate(self.wish(signer, subject).fulfil(self.trade.hub.clone()).await?)
+                Fresh::Certificate(self.wish(signer, subject).fulfil(self.trade.hub.clone(), &self.trade.clock).await?)
             }
             Proof::Token { account, .. } => Fresh::Token(self.token(account).await?),
             Proof::Awaited => return Ok(()),
@@ -218,7 +223,9 @@ impl Keeping {
         let spec =
             TokenRequestSpec { expiration_seconds: self.trade.terms.token_seconds, ..TokenRequestSpec::default() };
         let request = TokenRequest { spec: Some(spec), ..TokenRequest::default() };
-        let answer = accounts.create_token_request(account, &PostParams::default(), &request).await.map_err(failed)?;
+        let params = PostParams::default();
+        let asked = accounts.create_token_request(account, &params, &request);
+        let answer = answered(&self.trade.clock, asked).await.map_err(failed)?;
         Ok(answer.status.and_then(|status| status.token).unwrap_or_default())
     }
 
@@ -248,7 +255,19 @@ impl Keeping {
 
     async fn write(&self, secret: &Secret) -> Result<Secret, kube::Error> {
         let secrets = Api::<Secret>::namespaced(self.home.clone(), &self.place.namespace);
-        secrets.patch(&self.place.name, &PatchParams::apply(MANAGER).force(), &Patch::Apply(secret)).await
+        let (params, wanted) = (PatchParams::apply(MANAGER).force(), Patch::Apply(secret));
+        answered(&self.trade.clock, secrets.patch(&self.place.name, &params, &wanted)).await
+    }
+
+    /// Marks a good Secret that another agent has left, so that it goes with its add-on.
+    async fn mark(&self) {
+        let secrets = Api::<Secret>::namespaced(self.home.clone(), &self.place.namespace);
+        let mark = json!({ "metadata": { "labels": { KEPT_BY_LABEL: self.trade.imprint.kept_by } } });
+        let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
+        let marked = answered(&self.trade.clock, secrets.patch(&self.place.name, &params, &Patch::Merge(mark))).await;
+        if let Err(error) = marked {
+            warn!(addon = self.enrolment.addon, secret = self.place.name, %error, "the Secret could not be marked as ours");
+        }
     }
 
     async fn until_there_is_a_namespace(&self) {

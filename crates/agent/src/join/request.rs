@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use drover_api::addon::Subject;
 use drover_engine::join::MAX_REQUESTS;
+use drover_runtime::{clock::Clock, pace::answered};
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use k8s_openapi::{
     ByteString,
@@ -67,21 +68,22 @@ pub(crate) enum NotIssued {
 
 impl Wish {
     /// Makes a key, asks for its certificate, and waits until there is one: an administrator may have to approve it first.
-    pub(crate) async fn fulfil(&self, hub: Client) -> Result<Issued, NotIssued> {
+    pub(crate) async fn fulfil(&self, hub: Client, clock: &Clock) -> Result<Issued, NotIssued> {
         let requests = Api::<CertificateSigningRequest>::all(hub);
-        self.check_room(&requests).await?;
+        self.check_room(&requests, clock).await?;
         let key = SigningKey::generate();
         let request = self.request(&key)?;
-        let made = requests.create(&PostParams::default(), &request).await?;
+        let made = answered(clock, requests.create(&PostParams::default(), &request)).await?;
         let certificate = answer(&requests, &made.name_any()).await?;
         let key = key.to_pkcs8_pem(LineEnding::LF).map_err(|error| self.unwritable(&error))?;
         Ok(Issued { certificate, key: key.as_bytes().to_vec() })
     }
 
     /// Makes sure that there are not too many unanswered requests already. Who may not look goes on.
-    async fn check_room(&self, requests: &Api<CertificateSigningRequest>) -> Result<(), NotIssued> {
+    async fn check_room(&self, requests: &Api<CertificateSigningRequest>, clock: &Clock) -> Result<(), NotIssued> {
         let labels: Vec<_> = self.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
-        let there = match requests.list(&ListParams::default().labels(&labels.join(","))).await {
+        let ours = ListParams::default().labels(&labels.join(","));
+        let there = match answered(clock, requests.list(&ours)).await {
             Err(kube::Error::Api(status)) if status.is_forbidden() => return Ok(()),
             there => there?,
         };

@@ -1,6 +1,7 @@
 //! `drover agent`: the managed cluster's side, for one cluster or for several.
 
 use std::{
+    collections::BTreeMap,
     fs,
     net::SocketAddr,
     path::{Path, PathBuf},
@@ -149,7 +150,10 @@ impl AgentCommand {
     /// The clusters whose agents this is.
     fn entries(&self) -> anyhow::Result<Vec<Entry>> {
         if let Some(file) = &self.clusters {
-            return read(file);
+            let entries = read(file)?;
+            let management = self.management_kubeconfig.as_deref();
+            check_homes(entries.iter().map(|entry| (entry, self.namespace(entry))), management)?;
+            return Ok(entries);
         }
         let (Some(cluster_name), Some(bootstrap_kubeconfig)) = (&self.cluster_name, &self.bootstrap_kubeconfig) else {
             bail!("name the cluster with --cluster-name, and the hub with --bootstrap-kubeconfig");
@@ -160,6 +164,10 @@ impl AgentCommand {
             bootstrap_kubeconfig: bootstrap_kubeconfig.clone(),
             namespace: None,
         }])
+    }
+
+    fn namespace<'a>(&'a self, entry: &'a Entry) -> &'a str {
+        entry.namespace.as_deref().unwrap_or(&self.namespace)
     }
 
     async fn start(&self, entry: &Entry, metrics: &Metrics) -> anyhow::Result<Agent> {
@@ -177,7 +185,7 @@ impl AgentCommand {
         let identity = Identity {
             cluster: entry.cluster_name.as_str().into(),
             agent: self.agent_name.clone(),
-            namespace: entry.namespace.clone().unwrap_or_else(|| self.namespace.clone()),
+            namespace: self.namespace(entry).to_owned(),
             secret: self.hub_kubeconfig_secret.clone(),
             bootstrap: entry.bootstrap_kubeconfig.clone(),
             addresses: self.addresses.iter().map(|url| ClientConfig { url: url.clone(), ca_bundle: None }).collect(),
@@ -209,6 +217,25 @@ fn read(file: &Path) -> anyhow::Result<Vec<Entry>> {
     Ok(entries)
 }
 
+/// Makes sure that no two agents, with the namespaces of their own objects, keep their credentials in one Secret.
+fn check_homes<'a>(
+    entries: impl Iterator<Item = (&'a Entry, &'a str)>,
+    management: Option<&'a Path>,
+) -> anyhow::Result<()> {
+    let mut homes = BTreeMap::new();
+    for (entry, namespace) in entries {
+        let home = management.or(entry.kubeconfig.as_deref());
+        if let Some(other) = homes.insert((home, namespace), &entry.cluster_name) {
+            bail!(
+                "the agents of {other} and {} would keep their credentials in one Secret, in the namespace {namespace}: give one of \
+                 them another namespace",
+                entry.cluster_name
+            );
+        }
+    }
+    Ok(())
+}
+
 /// Makes sure that a cluster can have this name, which is that of its namespace on the hub too.
 fn check_name(name: &str) -> anyhow::Result<()> {
     let is_allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
@@ -233,5 +260,23 @@ mod tests {
         for wrong in ["", "Cluster", "a.b", "-a", "a-", &"a".repeat(64)] {
             assert!(check_name(wrong).is_err(), "{wrong}");
         }
+    }
+    #[test]
+    fn no_two_agents_have_one_home() {
+        let entry = |name: &str| Entry {
+            cluster_name: name.to_owned(),
+            kubeconfig: Some(format!("{name}.kubeconfig").into()),
+            bootstrap_kubeconfig: "bootstrap.kubeconfig".into(),
+            namespace: None,
+        };
+        let (one, two) = (entry("one"), entry("two"));
+        let check = |namespaces: [&str; 2], management: Option<&str>| {
+            let entries = [(&one, namespaces[0]), (&two, namespaces[1])];
+            check_homes(entries.into_iter(), management.map(Path::new)).map_err(|error| error.to_string())
+        };
+        assert_eq!(check(["agents", "agents"], None), Ok(()));
+        assert_eq!(check(["agents-1", "agents-2"], Some("hosts.kubeconfig")), Ok(()));
+        let refused = check(["agents", "agents"], Some("hosts.kubeconfig"));
+        assert!(refused.is_err_and(|error| error.contains("one and two") && error.contains("agents")));
     }
 }
