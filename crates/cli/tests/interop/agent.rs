@@ -140,7 +140,8 @@ async fn our_agent_joins_their_hub_and_does_its_works(hub: World) {
     wait::until(&namespaces, CLUSTER, "OCM's hub has made a namespace", |_| true).await;
 
     // What OCM's webhook would set, and a lease that is renewed often enough to be watched.
-    let patch = json!({ "metadata": { "labels": { CLUSTER_SET_LABEL: "default" } }, "spec": { "leaseDurationSeconds": 1 } });
+    let patch =
+        json!({ "metadata": { "labels": { CLUSTER_SET_LABEL: "default" } }, "spec": { "leaseDurationSeconds": 1 } });
     let patch = format!("--patch={patch}");
     site.hub.kubectl(["patch", "managedcluster", CLUSTER, "--type=merge", &patch]).await.success();
     let leases = Api::<Lease>::namespaced(site.hub.client(), CLUSTER);
