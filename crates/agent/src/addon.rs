@@ -9,7 +9,10 @@ mod keep;
 mod lease;
 mod report;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, btree_map::Entry},
+    sync::Arc,
+};
 
 use drover_api::addon::ManagedClusterAddOn;
 use drover_engine::registration::{
@@ -27,29 +30,33 @@ use tokio::sync::watch;
 
 pub(crate) use self::{
     attend::Attending,
-    drawer::Imprint,
     keep::{Terms, Trade},
     report::Reports,
 };
 
 /// What the agent knows of the add-ons of its cluster.
 pub(crate) struct Roster {
-    pub(crate) keeper: Keeper,
+    keeper: Keeper,
     addons: Store<ManagedClusterAddOn>,
+    is_listed: bool,
     /// What has become of the credentials that are wanted, as far as that is known.
     outcomes: BTreeMap<Place, Outcome>,
-    /// The Leases of add-ons that were looked for.
+    /// The Leases of add-ons, as far as they are known.
     leases: BTreeMap<Post, Lease>,
+    /// Whether the hub has heard of the cluster lately, so that it believes what is said of its add-ons.
+    is_heard: bool,
     wanted: watch::Sender<Option<Wanted>>,
     pub(crate) queue: Arc<Queue<ObjectKey>>,
 }
 
 /// What add-ons need of the cluster.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Wanted {
     enrolments: BTreeMap<Place, Enrolment>,
     /// The Leases that tell of an add-on, by its name.
     posts: BTreeMap<String, Post>,
+    /// Whether that is all: not while there are add-ons that can not be read.
+    is_whole: bool,
 }
 
 /// Where the Lease of an add-on's agent is.
@@ -65,8 +72,10 @@ impl Roster {
         Self {
             keeper,
             addons: Store::default(),
+            is_listed: false,
             outcomes: BTreeMap::new(),
             leases: BTreeMap::new(),
+            is_heard: false,
             wanted: watch::Sender::new(None),
             queue: Arc::new(Queue::new(clock.clone())),
         }
@@ -77,6 +86,13 @@ impl Roster {
         self.wanted.subscribe()
     }
 
+    /// Takes note of whether the hub has heard of the cluster lately.
+    pub(crate) fn heard(&mut self, is_heard: bool) {
+        if std::mem::replace(&mut self.is_heard, is_heard) != is_heard {
+            self.addons.iter().for_each(|(key, _)| self.queue.mark(key.clone()));
+        }
+    }
+
     /// Takes note of what has become of credentials.
     fn note(&mut self, place: &Place, addon: &str, outcome: Outcome) {
         if self.outcomes.get(place) != Some(&outcome) {
@@ -85,9 +101,13 @@ impl Roster {
         }
     }
 
-    /// Takes note of how a Lease is now.
-    fn saw(&mut self, post: &Post, lease: Lease) {
-        if self.leases.insert(post.clone(), lease) != Some(lease) {
+    /// Takes note of how a Lease is now; nothing if nobody can tell.
+    fn saw(&mut self, post: &Post, lease: Option<Lease>) {
+        let former = match lease {
+            Some(lease) => self.leases.insert(post.clone(), lease),
+            None => self.leases.remove(post),
+        };
+        if former != lease {
             self.mark(&post.addon);
         }
     }
@@ -101,29 +121,43 @@ impl Roster {
         is_by_lease(addon).then(|| Post { home, namespace, addon: addon.name_any() })
     }
 
-    /// Brings what is wanted for one add-on up to date.
-    fn want(&mut self, name: &str, addon: Option<&ManagedClusterAddOn>) {
-        let enrolments = addon.map(|addon| self.keeper.enrolments(addon)).unwrap_or_default();
-        let post = addon.and_then(|addon| self.post(addon));
-        self.wanted.send_if_modified(|wanted| {
-            // Until all add-ons are known, nobody can tell what is not wanted any more.
-            let Some(wanted) = wanted else { return false };
-            let former = wanted.clone();
-            wanted.enrolments.retain(|_, enrolment| enrolment.addon != name);
-            wanted.enrolments.extend(enrolments);
-            wanted.posts.retain(|addon, _| addon != name);
-            wanted.posts.extend(post.map(|post| (name.to_owned(), post)));
-            *wanted != former
-        });
-        self.forget();
+    /// What has become of the credentials of an add-on, as far as that is known.
+    fn outcomes(&self, addon: &ManagedClusterAddOn) -> Vec<(Enrolment, Outcome)> {
+        let wanted = self.wanted.borrow();
+        let holder = |place: &Place| wanted.as_ref()?.enrolments.get(place).map(|holder| &holder.addon);
+        let outcome = |place: Place, enrolment: Enrolment| match holder(&place) {
+            Some(other) if *other != enrolment.addon => {
+                let why = format!("the Secret {place} is that of the add-on {other}: call this one otherwise");
+                Some((enrolment, Outcome::Failed(why)))
+            }
+            _ => Some((enrolment, self.outcomes.get(&place)?.clone())),
+        };
+        let enrolments = self.keeper.enrolments(addon).into_iter();
+        enrolments.filter_map(|(place, enrolment)| outcome(place, enrolment)).collect()
     }
 
-    /// Forgets what became of what is not wanted any more.
-    fn forget(&mut self) {
-        let wanted = self.wanted.borrow();
-        let Some(wanted) = wanted.as_ref() else { return };
+    /// Brings what is wanted up to date, all of it at once: what is not in it is removed.
+    fn want(&mut self) {
+        if !self.is_listed {
+            return;
+        }
+        let mut wanted = Wanted {
+            enrolments: BTreeMap::new(),
+            posts: BTreeMap::new(),
+            is_whole: self.addons.unknown().next().is_none(),
+        };
+        for (_, addon) in self.addons.iter() {
+            for (place, enrolment) in self.keeper.enrolments(addon) {
+                // If two add-ons mean one Secret, it is that of the first.
+                if let Entry::Vacant(place) = wanted.enrolments.entry(place) {
+                    place.insert(enrolment);
+                }
+            }
+            wanted.posts.extend(self.post(addon).map(|post| (addon.name_any(), post)));
+        }
         self.outcomes.retain(|place, _| wanted.enrolments.contains_key(place));
         self.leases.retain(|post, _| wanted.posts.get(&post.addon) == Some(post));
+        self.wanted.send_if_modified(|former| former.replace(wanted.clone()).as_ref() != Some(&wanted));
     }
 }
 
@@ -133,19 +167,12 @@ impl Tracks<ManagedClusterAddOn> for Roster {
     }
 
     fn changed(&mut self, change: &Change<ManagedClusterAddOn>) {
-        self.want(&change.key.name, change.new.as_deref());
+        self.want();
         self.queue.mark(change.key.clone());
     }
 
     fn listed(&mut self) {
-        self.wanted.send_if_modified(|wanted| {
-            let is_first = wanted.is_none();
-            wanted.get_or_insert_default();
-            is_first
-        });
-        let addons: Vec<_> = self.addons.iter().map(|(_, addon)| Arc::clone(addon)).collect();
-        for addon in addons {
-            self.want(&addon.name_any(), Some(&addon));
-        }
+        self.is_listed = true;
+        self.want();
     }
 }

@@ -21,6 +21,7 @@ use drover_runtime::{
 };
 use k8s_openapi::{
     api::core::v1::{Node, NodeStatus},
+    apimachinery::pkg::apis::meta::v1::Condition,
     jiff::{SignedDuration, Timestamp},
 };
 use kube::{Client, api::ObjectMeta};
@@ -54,6 +55,8 @@ pub(crate) struct Domain {
     rotation: Rotation,
     /// How often the hub wants the lease renewed; nothing while it does not accept the cluster.
     accepted: watch::Sender<Option<Duration>>,
+    /// Whether the hub has heard of the cluster lately, and believes its times.
+    heard: watch::Sender<bool>,
     pub(crate) queue: Arc<Queue<ObjectKey>>,
 }
 
@@ -81,6 +84,7 @@ impl Domain {
             health: Health::Unknown,
             rotation: Rotation::None,
             accepted: watch::Sender::new(None),
+            heard: watch::Sender::new(false),
             queue: Arc::new(Queue::new(clock.clone())),
         }
     }
@@ -88,6 +92,11 @@ impl Domain {
     /// How often the hub wants the lease renewed, whenever that changes; nothing while it does not accept the cluster.
     pub(crate) fn accepted(&self) -> watch::Receiver<Option<Duration>> {
         self.accepted.subscribe()
+    }
+
+    /// Whether the hub has heard of the cluster lately, and believes its times, whenever that changes.
+    pub(crate) fn heard(&self) -> watch::Receiver<bool> {
+        self.heard.subscribe()
     }
 
     /// Takes note of how the last attempt to renew the certificate went.
@@ -116,6 +125,11 @@ impl Tracks<ManagedCluster> for Domain {
             let seconds = u64::try_from(cluster.spec.lease_duration_seconds).unwrap_or_default();
             Duration::from_secs(seconds.max(1))
         });
+        let is_heard = cluster.is_some_and(|cluster| {
+            let available = holds(conditions(cluster), CLUSTER_AVAILABLE);
+            may_report(cluster) && available != Some(Holds::Unknown)
+        });
+        self.heard.send_if_modified(|known| std::mem::replace(known, is_heard) != is_heard);
         self.accepted.send_if_modified(|known| std::mem::replace(known, accepted) != accepted);
         self.mark();
     }
@@ -201,8 +215,11 @@ impl Reconciler<Domain> for Reports {
 
 /// Whether the hub has let the cluster in. Where clocks differ too much, times that are reported would mean something else there.
 fn may_report(cluster: &ManagedCluster) -> bool {
-    let conditions = cluster.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
-    cluster.spec.hub_accepts_client && holds(conditions, CLUSTER_CLOCK_SYNCED) != Some(Holds::No)
+    cluster.spec.hub_accepts_client && holds(conditions(cluster), CLUSTER_CLOCK_SYNCED) != Some(Holds::No)
+}
+
+fn conditions(cluster: &ManagedCluster) -> &[Condition] {
+    cluster.status.as_ref().map_or(&[], |status| &status.conditions)
 }
 
 impl Domain {

@@ -12,7 +12,7 @@ mod join;
 mod line;
 mod work;
 
-use std::{fmt::Debug, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, fmt::Debug, sync::Arc, time::Duration};
 
 use drover_api::{
     addon::{KubeClientDriver, ManagedClusterAddOn},
@@ -20,7 +20,7 @@ use drover_api::{
     work::{AppliedManifestWork, ManifestWork},
 };
 use drover_engine::{
-    registration::enrolment::{Home, Keeper, kept_by},
+    registration::enrolment::{Home, Imprint, Keeper, kept_by},
     work::{RawJson, hub_hash},
 };
 use drover_runtime::{
@@ -41,7 +41,7 @@ use tracing::{info, warn};
 
 pub use self::join::Identity;
 use self::{
-    addon::{Attending, Imprint, Roster, Terms, Trade},
+    addon::{Attending, Roster, Terms, Trade},
     cluster::{Checkup, Domain, Reports},
     heartbeat::Heartbeat,
     join::{Credentials, Joining, Rotation, connect},
@@ -167,6 +167,17 @@ impl Life {
         self.options.agent_id.clone().unwrap_or_else(|| hub_hash(&credentials.hub.server))
     }
 
+    /// What the agent writes into the Secrets of add-ons that are for that hub, on each of the clusters.
+    fn imprints(&self, credentials: &Credentials) -> BTreeMap<Home, Imprint> {
+        let Identity { cluster, namespace, secret, .. } = &self.options.identity;
+        let imprint = |home| Imprint {
+            cluster: cluster.to_string(),
+            kept_by: kept_by(cluster, namespace, secret, home),
+            hub: credentials.hub.clone(),
+        };
+        self.clusters.homes().map(|home| (home, imprint(home))).collect()
+    }
+
     /// Makes what the agent needs on its cluster, which may not answer at the moment.
     async fn install(&self) {
         let mut rest = Duration::from_secs(1);
@@ -215,14 +226,16 @@ impl Session {
     fn start(life: &Life, hub: &Client, credentials: &Credentials) -> Self {
         let mut session =
             Self { rotation: watch::Sender::default(), controllers: Stage::default(), foundation: Stage::default() };
-        session.report_cluster(life, hub);
+        let domain = session.report_cluster(life, hub);
         session.attend_works(life, hub, credentials);
-        session.attend_addons(life, hub, credentials);
+        let roster = session.attend_addons(life, hub, credentials);
+        let heard = domain.read().heard();
+        session.foundation.spawn(tell_hearing(heard, roster));
         session
     }
 
     /// Keeps the hub up to date on the cluster.
-    fn report_cluster(&mut self, life: &Life, hub: &Client) {
+    fn report_cluster(&mut self, life: &Life, hub: &Client) -> Shared<Domain> {
         let (clock, cluster) = (&life.clock, &life.options.identity.cluster);
         let domain = Shared::new(Domain::new(cluster.clone(), clock));
         let freshness = Freshness::default();
@@ -244,12 +257,13 @@ impl Session {
         self.foundation.spawn(heartbeat.run());
         self.foundation.spawn(tell_rotations(self.rotation.subscribe(), domain.clone()));
         let queue = Arc::clone(&domain.read().queue);
-        let tools = self.tools(domain, freshness, life);
+        let tools = self.tools(domain.clone(), freshness, life);
         self.controllers.control(Reports, queue, hub, &tools);
+        domain
     }
 
     /// Gets the agents of add-ons what they are known by, and tells how they are.
-    fn attend_addons(&mut self, life: &Life, hub: &Client, credentials: &Credentials) {
+    fn attend_addons(&mut self, life: &Life, hub: &Client, credentials: &Credentials) -> Shared<Roster> {
         let Options { identity, addon_proof, .. } = &life.options;
         let keeper = Keeper {
             cluster: identity.cluster.clone(),
@@ -262,24 +276,19 @@ impl Session {
         let addons =
             Informer::<ManagedClusterAddOn>::new(hub.clone(), watcher::Config::default(), &freshness, &life.metrics);
         self.foundation.spawn(addons.within(identity.cluster.as_str()).run(roster.clone()));
-        let imprint = Imprint {
-            cluster: identity.cluster.to_string(),
-            kept_by: kept_by(&identity.cluster, &life.agent_id(credentials)),
-            hub: credentials.hub.clone(),
-        };
         let trade = Trade {
             hub: hub.clone(),
             roster: roster.clone(),
-            imprint: Arc::new(imprint),
             terms: Terms { certificate_seconds: identity.expiration_seconds, token_seconds: addon_proof.seconds() },
             clock: life.clock.clone(),
             metrics: life.metrics.clone(),
         };
-        let attending = Attending { trade, clusters: life.clusters.clone() };
+        let attending = Attending { trade, clusters: life.clusters.clone(), imprints: life.imprints(credentials) };
         self.controllers.spawn_until_told(|end| attending.run(end));
         let queue = Arc::clone(&roster.read().queue);
-        let tools = self.tools(roster, freshness, life);
+        let tools = self.tools(roster.clone(), freshness, life);
         self.controllers.control(addon::Reports, queue, hub, &tools);
+        roster
     }
 
     /// Applies works, and reports on them.
@@ -339,6 +348,17 @@ impl Session {
     async fn stop(self) {
         self.controllers.stop().await;
         self.foundation.stop().await;
+    }
+}
+
+/// Has add-ons told of only while the hub has heard of their cluster.
+async fn tell_hearing(mut heard: watch::Receiver<bool>, roster: Shared<Roster>) {
+    loop {
+        let is_heard = *heard.borrow_and_update();
+        roster.update(|roster| roster.heard(is_heard));
+        if heard.changed().await.is_err() {
+            return;
+        }
     }
 }
 

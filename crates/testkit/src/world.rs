@@ -57,6 +57,11 @@ impl World {
         Self::connect(Home::Embedded(Embedded::with_drover())).await
     }
 
+    /// A real Kubernetes without any custom resource, with nobody else on it: that of a managed cluster on which others define what they need.
+    pub async fn kube() -> Self {
+        Self::connect(Home::Own(Server::bare())).await
+    }
+
     /// A second server of the same sort, with nobody else on it: that of a managed cluster, say.
     pub async fn another(&self) -> Self {
         match self.home {

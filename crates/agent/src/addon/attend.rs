@@ -6,14 +6,14 @@ use std::{
 };
 
 use drover_api::names::KEPT_BY_LABEL;
-use drover_engine::registration::enrolment::{Enrolment, Home, Place};
+use drover_engine::registration::enrolment::{Enrolment, Home, Imprint, Place};
 use drover_runtime::{
     informer::{Freshness, Informer},
     pace::answered,
 };
 use k8s_openapi::api::{coordination::v1::Lease, core::v1::Secret};
 use kube::{
-    Api, Client, ResourceExt as _,
+    Api, ResourceExt as _,
     api::{DeleteParams, ListParams, Preconditions},
     runtime::watcher,
 };
@@ -31,11 +31,15 @@ use crate::Clusters;
 /// How long it is waited before something that is left is looked for again: first, and at most.
 const FIRST_REST: Duration = Duration::from_secs(1);
 const LONGEST_REST: Duration = Duration::from_mins(5);
+/// After how many seconds the watch of a Lease is begun anew: before the last renewal that was seen is so old that it tells against the add-on.
+const LEASE_WATCH: u32 = 120;
 
 /// Who attends.
 pub(crate) struct Attending {
     pub(crate) trade: Trade,
     pub(crate) clusters: Clusters,
+    /// What is written into Secrets, on each of the clusters.
+    pub(crate) imprints: BTreeMap<Home, Imprint>,
 }
 
 /// Somebody who keeps a Secret.
@@ -54,51 +58,69 @@ impl Kept {
     }
 }
 
+/// Secrets that may be left of add-ons that do not need them any more.
+struct Leftovers {
+    places: BTreeSet<Place>,
+    /// The clusters on which nobody has looked yet for what former lives have left.
+    unlisted: BTreeSet<Home>,
+}
+
+impl Leftovers {
+    /// Whether something is left to do at the moment, for who knows what is wanted.
+    fn is_clear(&self, wanted: &Wanted) -> bool {
+        self.places.is_empty() && (self.unlisted.is_empty() || !wanted.is_whole)
+    }
+}
+
 impl Attending {
     /// Attends until the end.
     pub(crate) async fn run(self, end: CancellationToken) {
         let mut news = self.trade.roster.read().wanted();
         let mut keeping = BTreeMap::<Place, Kept>::new();
         let mut posts = BTreeMap::<Post, AbortOnDropHandle<()>>::new();
+        let mut leftovers = Leftovers { places: BTreeSet::new(), unlisted: self.imprints.keys().copied().collect() };
         let mut rest = FIRST_REST;
         while !end.is_cancelled() {
-            let wanted = news.borrow_and_update().clone();
-            let is_clear = match &wanted {
-                None => true,
-                Some(wanted) => {
-                    self.keep(&mut keeping, wanted).await;
-                    self.watch(&mut posts, wanted);
-                    end.run_until_cancelled(self.clear(wanted)).await.unwrap_or(true)
-                }
+            let Some(wanted) = news.borrow_and_update().clone() else {
+                end.run_until_cancelled(news.changed()).await;
+                continue;
             };
-            rest = if is_clear { FIRST_REST } else { (rest * 2).min(LONGEST_REST) };
+            leftovers.places.extend(self.keep(&mut keeping, &wanted).await);
+            self.watch(&mut posts, &wanted);
+            end.run_until_cancelled(self.clear(&mut leftovers, &wanted)).await;
+            let is_clear = leftovers.is_clear(&wanted);
             tokio::select! {
                 () = end.cancelled() => {}
                 _ = news.changed() => {}
                 () = self.trade.clock.sleep(rest), if !is_clear => {}
             }
+            rest = if is_clear { FIRST_REST } else { (rest * 2).min(LONGEST_REST) };
         }
         for (_, kept) in keeping {
             kept.stop().await;
         }
     }
 
-    /// Has every Secret that is wanted kept, and no other.
-    async fn keep(&self, keeping: &mut BTreeMap<Place, Kept>, wanted: &Wanted) {
+    /// Has every Secret that is wanted kept, and no other. Returns where there may be one now that is not wanted.
+    async fn keep(&self, keeping: &mut BTreeMap<Place, Kept>, wanted: &Wanted) -> BTreeSet<Place> {
         let is_wanted = |place: &Place, kept: &Kept| wanted.enrolments.get(place) == Some(&kept.enrolment);
         let unwanted: Vec<_> = keeping.extract_if(.., |place, kept| !is_wanted(place, kept)).collect();
-        for (_, kept) in unwanted {
+        let mut left = BTreeSet::new();
+        for (place, kept) in unwanted {
             kept.stop().await;
+            left.insert(place);
         }
         for (place, enrolment) in &wanted.enrolments {
             keeping.entry(place.clone()).or_insert_with(|| self.start(place, enrolment));
         }
+        left
     }
 
     fn start(&self, place: &Place, enrolment: &Enrolment) -> Kept {
         let end = CancellationToken::new();
         let keeping = Keeping {
             trade: self.trade.clone(),
+            imprint: self.imprints[&place.home].clone(),
             home: self.clusters.at(place.home).clone(),
             place: place.clone(),
             enrolment: enrolment.clone(),
@@ -114,49 +136,66 @@ impl Attending {
             posts.entry(post.clone()).or_insert_with(|| {
                 let only = watcher::Config::default().fields(&format!("metadata.name={}", post.addon));
                 let home = self.clusters.at(post.home).clone();
-                let informer = Informer::<Lease>::new(home, only, &Freshness::default(), &self.trade.metrics);
+                let freshness = Freshness::default();
+                let informer = Informer::<Lease>::new(home, only.timeout(LEASE_WATCH), &freshness, &self.trade.metrics);
                 let watch = LeaseWatch::new(self.trade.roster.clone(), post.clone());
                 AbortOnDropHandle::new(tokio::spawn(informer.within(&post.namespace).run(watch)))
             });
         }
     }
 
-    /// Removes the Secrets that nobody wants any more, those of a former life among them. Whether all are gone.
-    async fn clear(&self, wanted: &Wanted) -> bool {
-        let mut is_clear = true;
-        for home in self.clusters.homes() {
-            let names: BTreeSet<_> = wanted.enrolments.keys().filter(|place| place.home == home).collect();
-            if let Err(error) = self.clear_at(home, &names).await {
-                warn!(%error, "credentials of add-ons that are gone could not be removed, and it will be tried again");
-                is_clear = false;
+    /// Removes the Secrets that nobody wants any more, those of a former life among them. What can not be removed stays in the list.
+    async fn clear(&self, leftovers: &mut Leftovers, wanted: &Wanted) {
+        let is_left = |place: &Place| !wanted.enrolments.contains_key(place);
+        // An add-on that can not be read at the moment may want any of them.
+        for home in leftovers.unlisted.clone().into_iter().filter(|_| wanted.is_whole) {
+            match self.ours(home).await {
+                Ok(places) => {
+                    leftovers.places.extend(places);
+                    leftovers.unlisted.remove(&home);
+                }
+                Err(error) => {
+                    warn!(%error, "it is not known what former add-ons have left, and will be looked for again")
+                }
             }
         }
-        is_clear
+        leftovers.places.retain(is_left);
+        for place in leftovers.places.clone() {
+            match self.remove(&place).await {
+                Ok(()) => drop(leftovers.places.remove(&place)),
+                Err(error) => {
+                    warn!(secret = %place, %error, "credentials that nobody wants could not be removed, and it will be tried again");
+                }
+            }
+        }
     }
 
-    async fn clear_at(&self, home: Home, wanted: &BTreeSet<&Place>) -> Result<(), kube::Error> {
-        let client: &Client = self.clusters.at(home);
-        let ours = ListParams::default().labels(&format!("{KEPT_BY_LABEL}={}", self.trade.imprint.kept_by));
+    /// The Secrets on a cluster that this agent keeps.
+    async fn ours(&self, home: Home) -> Result<Vec<Place>, kube::Error> {
+        let secrets = Api::<Secret>::all(self.clusters.at(home).clone());
+        let ours = ListParams::default().labels(&format!("{KEPT_BY_LABEL}={}", self.imprints[&home].kept_by));
+        let found = answered(&self.trade.clock, secrets.list_metadata(&ours)).await?;
+        let place = |namespace: Option<String>, name| Place { home, namespace: namespace.unwrap_or_default(), name };
+        Ok(found.iter().map(|secret| place(secret.namespace(), secret.name_any())).collect())
+    }
+
+    /// Removes a Secret, if it is this agent's.
+    async fn remove(&self, place: &Place) -> Result<(), kube::Error> {
         let clock = &self.trade.clock;
-        for secret in answered(clock, Api::<Secret>::all(client.clone()).list_metadata(&ours)).await? {
-            let namespace = secret.namespace().unwrap_or_default();
-            let place = Place { home, namespace, name: secret.name_any() };
-            if wanted.contains(&place) {
-                continue;
-            }
-            let this = Preconditions { uid: secret.uid(), resource_version: None };
-            let secrets = Api::<Secret>::namespaced(client.clone(), &place.namespace);
-            let this = DeleteParams::default().preconditions(this);
-            match answered(clock, secrets.delete(&place.name, &this)).await {
-                Err(kube::Error::Api(status)) if status.is_not_found() || status.is_conflict() => {}
-                deleted => drop(deleted?),
-            }
-            info!(
-                namespace = place.namespace,
-                secret = place.name,
-                "credentials that nobody wants any more are removed"
-            );
+        let secrets = Api::<Secret>::namespaced(self.clusters.at(place.home).clone(), &place.namespace);
+        let Some(found) = answered(clock, secrets.get_metadata_opt(&place.name)).await? else { return Ok(()) };
+        if found.labels().get(KEPT_BY_LABEL) != Some(&self.imprints[&place.home].kept_by) {
+            return Ok(());
         }
-        Ok(())
+        let this = Preconditions { uid: found.uid(), resource_version: found.resource_version() };
+        let this = DeleteParams::default().preconditions(this);
+        match answered(clock, secrets.delete(&place.name, &this)).await {
+            Err(kube::Error::Api(status)) if status.is_not_found() => Ok(()),
+            deleted => {
+                deleted?;
+                info!(secret = %place, "credentials that nobody wants any more are removed");
+                Ok(())
+            }
+        }
     }
 }

@@ -3,10 +3,7 @@
 use std::collections::BTreeMap;
 
 use drover_api::names::KEPT_BY_LABEL;
-use drover_engine::{
-    join::Hub,
-    registration::enrolment::{Kept, Place, Proof},
-};
+use drover_engine::registration::enrolment::{Access, Imprint, Kept, Means, Place, Proof};
 use drover_runtime::{
     fleet::Tracks,
     store::{Change, Store},
@@ -20,7 +17,7 @@ use kube::{
 use tokio::sync::watch;
 
 use crate::join::{
-    credentials::{CERTIFICATE, CLUSTER_NAME, KEY, KUBECONFIG, hub_of, kubeconfig},
+    credentials::{CERTIFICATE, CLUSTER_NAME, KEY, KUBECONFIG, kept_hub_of, kubeconfig},
     request::Issued,
 };
 
@@ -47,15 +44,14 @@ impl Drawer {
         self.seen.subscribe()
     }
 
-    /// What is in it, once that is known.
-    pub(super) fn kept(&self) -> Option<Kept> {
-        let secret = self.secrets.iter().next();
-        self.is_listed.then(|| secret.map(|(_, secret)| kept(secret)).unwrap_or_default())
+    /// Whether it is known what is in it.
+    pub(super) fn is_known(&self) -> bool {
+        self.is_listed
     }
 
-    /// Whether it is marked as kept by somebody; also if there is none.
-    pub(super) fn is_marked(&self, kept_by: &str) -> bool {
-        self.secrets.iter().all(|(_, secret)| secret.labels().get(KEPT_BY_LABEL).is_some_and(|by| by == kept_by))
+    /// The Secret, if there is one.
+    pub(super) fn secret(&self) -> Option<&Secret> {
+        self.secrets.iter().next().map(|(_, secret)| &**secret)
     }
 }
 
@@ -76,33 +72,53 @@ impl Tracks<Secret> for Drawer {
 
 /// What is in a Secret.
 pub(super) fn kept(secret: &Secret) -> Kept {
-    let part = |key: &str| secret.data.as_ref()?.get(key).map(|value| value.0.clone());
-    let hub = |text: Vec<u8>| hub_of(&Kubeconfig::from_yaml(str::from_utf8(&text).ok()?).ok()?).ok();
+    let text = |key: &str| part(secret, key).and_then(|value| String::from_utf8(value).ok());
     Kept {
-        certificate: part(CERTIFICATE).filter(|_| part(KEY).is_some()),
-        token: part(TOKEN),
-        hub: part(KUBECONFIG).and_then(hub),
+        kept_by: secret.labels().get(KEPT_BY_LABEL).cloned(),
+        cluster: text(CLUSTER_NAME),
+        certificate: part(secret, CERTIFICATE).filter(|_| part(secret, KEY).is_some()),
+        token: part(secret, TOKEN),
+        access: text(KUBECONFIG).and_then(|text| access(&Kubeconfig::from_yaml(&text).ok()?)),
     }
 }
 
-/// Credentials that were just got.
+fn part(secret: &Secret, key: &str) -> Option<Vec<u8>> {
+    secret.data.as_ref()?.get(key).map(|value| value.0.clone())
+}
+
+/// What a kubeconfig says, if it has one user.
+fn access(kubeconfig: &Kubeconfig) -> Option<Access> {
+    let [user] = kubeconfig.auth_infos.as_slice() else { return None };
+    let user = user.auth_info.as_ref()?;
+    let files = [&user.client_certificate, &user.client_key, &user.token_file].map(Option::as_deref);
+    let by = match files {
+        [Some(CERTIFICATE), Some(KEY), None] => Means::Certificate,
+        [None, None, Some(TOKEN)] => Means::Token,
+        _ => Means::Other,
+    };
+    Some(Access { hub: kept_hub_of(kubeconfig).ok()?, by })
+}
+
+/// Credentials that are about to be kept.
 #[derive(Clone)]
 pub(super) enum Fresh {
     Certificate(Issued),
     Token(String),
 }
 
-/// What Secrets say besides the credentials in them.
-#[derive(Clone, Debug)]
-pub(crate) struct Imprint {
-    pub(crate) cluster: String,
-    /// The agent that keeps them, as a label's value.
-    pub(crate) kept_by: String,
-    /// The hub that they are for.
-    pub(crate) hub: Hub,
-}
-
 impl Fresh {
+    /// Those that a Secret has, if it has any of that sort.
+    pub(super) fn of(secret: &Secret, proof: &Proof) -> Option<Self> {
+        match proof {
+            Proof::Certificate { .. } => {
+                let (certificate, key) = part(secret, CERTIFICATE).zip(part(secret, KEY))?;
+                Some(Self::Certificate(Issued { certificate, key }))
+            }
+            Proof::Token { .. } => String::from_utf8(part(secret, TOKEN)?).ok().map(Self::Token),
+            Proof::Awaited => None,
+        }
+    }
+
     /// The Secret that they are kept in. Its kubeconfig names the other keys as files beside it, as it is mounted.
     pub(super) fn secret(&self, imprint: &Imprint, place: &Place, proof: &Proof) -> Secret {
         let (mut data, user) = match self {

@@ -1,12 +1,13 @@
 //! The Lease by which an add-on's agent shows that it is alive.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use drover_engine::registration::health::Lease as Seen;
 use drover_runtime::{
     fleet::Shared,
     informer::{Observer, Sighting},
 };
 use k8s_openapi::api::coordination::v1::Lease;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{Post, Roster};
 
@@ -23,7 +24,8 @@ impl LeaseWatch {
         Self { roster, post, was_listed: AtomicBool::new(false) }
     }
 
-    fn saw(&self, lease: Seen) {
+    fn saw(&self, lease: impl Into<Option<Seen>>) {
+        let lease = lease.into();
         self.roster.update(|roster| roster.saw(&self.post, lease));
     }
 }
@@ -40,7 +42,9 @@ impl Observer<Lease> for LeaseWatch {
             Sighting::Unreadable(_) => self.was_listed.store(true, Ordering::Relaxed),
             Sighting::Gone(_) => self.saw(Seen::Missing),
             Sighting::ListEnds if !self.was_listed.load(Ordering::Relaxed) => self.saw(Seen::Missing),
-            Sighting::ListEnds | Sighting::Broken | Sighting::Refused(_) => {}
+            // Who can not look does not know whether it is renewed.
+            Sighting::Broken => self.saw(None),
+            Sighting::ListEnds | Sighting::Refused(_) => {}
         }
     }
 }

@@ -20,10 +20,10 @@ impl Reconciler<Roster> for Reports {
 
     fn plan(&self, roster: &Roster, key: &ObjectKey, now: Timestamp) -> Plan<Roster> {
         let Some(addon) = roster.addons.get(key) else { return Plan::default() };
-        let enrolments = roster.keeper.enrolments(addon);
-        let outcomes: Vec<_> =
-            enrolments.iter().filter_map(|(place, enrolment)| Some((enrolment, roster.outcomes.get(place)?))).collect();
-        let lease = roster.post(addon).and_then(|post| roster.leases.get(&post));
+        let outcomes = roster.outcomes(addon);
+        let outcomes: Vec<_> = outcomes.iter().map(|(enrolment, outcome)| (enrolment, outcome)).collect();
+        // Of a cluster that the hub has not heard of, the hub says itself that nothing is known, and would take back what is said.
+        let lease = roster.post(addon).filter(|_| roster.is_heard).and_then(|post| roster.leases.get(&post));
         let health = lease.map(|lease| health(&addon.name_any(), *lease, now));
         let mut wanted = (**addon).clone();
         wanted.status = Some(roster.keeper.report(addon, &outcomes, health.as_ref(), now));

@@ -44,13 +44,27 @@ pub(crate) enum NoHub {
     /// The certificates of the hub are no base64.
     #[error("certificate-authority-data is not base64: {0}")]
     Authority(#[from] base64::DecodeError),
+    /// It names a file with the certificates of the hub, and may not.
+    #[error("it names a file as certificate-authority: put the certificates into certificate-authority-data")]
+    File,
     /// The context names no cluster.
     #[error("its current context names no cluster with a server")]
     NoServer,
 }
 
-/// Where the hub of a kubeconfig is.
+/// Where the hub of a kubeconfig is that the agent was given. What it names as files is read.
 pub(crate) fn hub_of(kubeconfig: &Kubeconfig) -> Result<Hub, NoHub> {
+    hub_with(kubeconfig, |file| {
+        std::fs::read(file).map_err(|error| KubeconfigError::ReadConfig(error, file.into()).into())
+    })
+}
+
+/// Where the hub of a kubeconfig is that somebody may have put into a Secret. He has no say in which files the agent reads.
+pub(crate) fn kept_hub_of(kubeconfig: &Kubeconfig) -> Result<Hub, NoHub> {
+    hub_with(kubeconfig, |_| Err(NoHub::File))
+}
+
+fn hub_with(kubeconfig: &Kubeconfig, read: impl Fn(&str) -> Result<Vec<u8>, NoHub>) -> Result<Hub, NoHub> {
     let context = kubeconfig
         .current_context
         .as_deref()
@@ -58,21 +72,13 @@ pub(crate) fn hub_of(kubeconfig: &Kubeconfig) -> Result<Hub, NoHub> {
     let name = context.and_then(|context| context.context.as_ref()).map(|context| context.cluster.as_str());
     let named = kubeconfig.clusters.iter().find(|cluster| Some(cluster.name.as_str()) == name);
     let cluster = named.and_then(|named| named.cluster.as_ref()).ok_or(NoHub::NoServer)?;
-    Ok(Hub {
-        server: cluster.server.clone().ok_or(NoHub::NoServer)?,
-        authority: authority(cluster)?,
-        proxy: cluster.proxy_url.clone(),
-    })
-}
-
-fn authority(cluster: &Cluster) -> Result<Option<Vec<u8>>, NoHub> {
-    let file = cluster.certificate_authority.as_ref();
-    let written = cluster.certificate_authority_data.as_ref();
-    if let Some(text) = written {
-        return Ok(Some(STANDARD.decode(text)?));
-    }
-    let read = file.map(|file| std::fs::read(file).map_err(|error| KubeconfigError::ReadConfig(error, file.into())));
-    Ok(read.transpose()?)
+    let authority = match (&cluster.certificate_authority_data, &cluster.certificate_authority) {
+        (Some(text), _) => Some(STANDARD.decode(text)?),
+        (None, Some(file)) => Some(read(file)?),
+        (None, None) => None,
+    };
+    let server = cluster.server.clone().ok_or(NoHub::NoServer)?;
+    Ok(Hub { server, authority, proxy: cluster.proxy_url.clone() })
 }
 
 impl Credentials {
@@ -120,7 +126,7 @@ impl Credentials {
         let text = |key: &str| part(key).and_then(|value| String::from_utf8(value).ok());
         let kubeconfig = Kubeconfig::from_yaml(&text(KUBECONFIG)?).ok()?;
         Some(Self {
-            hub: hub_of(&kubeconfig).ok()?,
+            hub: kept_hub_of(&kubeconfig).ok()?,
             certificate: part(CERTIFICATE)?,
             key: part(KEY)?,
             cluster: text(CLUSTER_NAME)?,
@@ -165,5 +171,16 @@ mod tests {
         assert!(Credentials::of_secret(&secret) == Some(credentials));
         secret.data.as_mut().expect("there is data").remove("tls.key");
         assert!(Credentials::of_secret(&secret).is_none());
+    }
+
+    #[test]
+    fn a_secret_has_no_file_read() {
+        let hub = Hub { server: "https://hub:6443".to_owned(), authority: None, proxy: None };
+        let mut kubeconfig = kubeconfig(&hub, AuthInfo::default());
+        assert_eq!(kept_hub_of(&kubeconfig).ok(), Some(hub));
+        let cluster = kubeconfig.clusters[0].cluster.as_mut().expect("there is a cluster");
+        cluster.certificate_authority = Some("/dev/null".to_owned());
+        assert!(matches!(kept_hub_of(&kubeconfig), Err(NoHub::File)));
+        assert!(hub_of(&kubeconfig).is_ok());
     }
 }

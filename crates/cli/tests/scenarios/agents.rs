@@ -37,6 +37,8 @@ struct Pair {
     running: Hub,
     bootstrap: PathBuf,
     addon_proof: AddOnProof,
+    /// Where the agent has its own objects, if that is not the cluster.
+    management: Option<Client>,
     agent: Option<Agent>,
 }
 
@@ -54,7 +56,8 @@ impl Pair {
         let clock = hub_clock();
         let running = start_at(as_hub(&hub).await, None, clock.clock()).await;
         let bootstrap = Asked::approved(&hub, &Wish::to_be(BOOTSTRAP.0, &[BOOTSTRAP.1])).await.kubeconfig(&hub).await;
-        Self { hub, managed, clock, running, bootstrap, addon_proof: AddOnProof::Certificates, agent: None }
+        let addon_proof = AddOnProof::Certificates;
+        Self { hub, managed, clock, running, bootstrap, addon_proof, management: None, agent: None }
     }
 
     /// Starts the agent.
@@ -64,7 +67,7 @@ impl Pair {
 
     fn start_with(&mut self, managed: Client, clock: Clock) {
         show_what_hubs_say();
-        let clusters = Clusters { managed, management: None };
+        let clusters = Clusters { managed, management: self.management.clone() };
         self.agent = Some(Agent::start(clusters, self.options(), clock, Metrics::new()));
     }
 

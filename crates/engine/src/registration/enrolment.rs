@@ -3,7 +3,7 @@
 //! The status of an add-on says how its agent registers. For each of these ways there is one Secret on the cluster, whose name and content are OCM's, so that
 //! agents of add-ons find in it what they expect.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt};
 
 use drover_api::{
     addon::{
@@ -50,6 +50,12 @@ pub struct Place {
     pub namespace: String,
     /// Under which name.
     pub name: String,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
 }
 
 /// Credentials that the agent of an add-on is to have.
@@ -144,8 +150,9 @@ impl Keeper {
             return certificate();
         }
         // As long as the status says otherwise, the hub expects somebody else.
+        let is_account = said_subject(registration).user.as_ref() == Some(&self.account_user(&addon.name_any()));
         match (self.driver, said_driver(addon, registration)) {
-            (KubeClientDriver::Csr, None | Some(KubeClientDriver::Csr)) => certificate(),
+            (KubeClientDriver::Csr, None | Some(KubeClientDriver::Csr)) if !is_account => certificate(),
             (KubeClientDriver::Token, Some(KubeClientDriver::Token)) => ready_account(addon)
                 .map_or(Proof::Awaited, |uid| Proof::Token { account: account_name(&addon.name_any()), uid }),
             _ => Proof::Awaited,
@@ -197,12 +204,16 @@ impl Keeper {
         status
     }
 
+    /// The user that an add-on's agent is by a token.
+    fn account_user(&self, addon: &str) -> String {
+        format!("system:serviceaccount:{}:{}", self.cluster, account_name(addon))
+    }
+
     /// Says how the agent proves itself to the hub's API server, and with tokens, as whom.
     fn declare(&self, status: &mut ManagedClusterAddOnStatus, addon: &str) {
         let mut for_hub = status.registrations.iter_mut().filter(|registration| is_for_hub(registration)).peekable();
         status.kube_client_driver = for_hub.peek().map(|_| self.driver);
-        let user = (self.driver == KubeClientDriver::Token)
-            .then(|| format!("system:serviceaccount:{}:{}", self.cluster, account_name(addon)));
+        let user = (self.driver == KubeClientDriver::Token).then(|| self.account_user(addon));
         for registration in for_hub {
             if let Some(client) = &mut registration.kube_client {
                 client.driver = Some(self.driver);
@@ -255,10 +266,26 @@ fn secret_name(addon: &str, signer: &str) -> String {
     }
 }
 
-/// By what the Secrets of a cluster's agent are told from those of others, as a label's value. An agent's ID can be longer than that.
+/// What an agent writes into all its Secrets besides the credentials.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Imprint {
+    /// The cluster.
+    pub cluster: String,
+    /// By what they are told from those of other agents, as a label's value.
+    pub kept_by: String,
+    /// The hub that they are for.
+    pub hub: Hub,
+}
+
+/// By what the Secrets of an agent are told from those of other agents, as a label's value. An agent is known by the cluster that it manages and by where it
+/// keeps its own credentials, also when the hub gets another address.
 #[must_use]
-pub fn kept_by(cluster: &ClusterName, agent_id: &str) -> String {
-    let mut hash = spec_hash(&format!("{cluster}/{agent_id}")).to_string();
+pub fn kept_by(cluster: &ClusterName, own_namespace: &str, own_secret: &str, home: Home) -> String {
+    let home = match home {
+        Home::Managed => "managed",
+        Home::Management => "management",
+    };
+    let mut hash = spec_hash(&format!("{cluster}/{own_namespace}/{own_secret}/{home}")).to_string();
     hash.truncate(16);
     hash
 }
@@ -266,12 +293,57 @@ pub fn kept_by(cluster: &ClusterName, agent_id: &str) -> String {
 /// What is in a Secret.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Kept {
+    /// Whose it is by its label.
+    pub kept_by: Option<String>,
+    /// The cluster that it says it is for.
+    pub cluster: Option<String>,
     /// A certificate, in PEM, if there is a key to it.
     pub certificate: Option<Vec<u8>>,
     /// A token.
     pub token: Option<Vec<u8>>,
-    /// The hub that it says it is for.
-    pub hub: Option<Hub>,
+    /// What its kubeconfig says.
+    pub access: Option<Access>,
+}
+
+/// What a kubeconfig says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// The hub that it is for.
+    pub hub: Hub,
+    /// By what one is known there.
+    pub by: Means,
+}
+
+/// By what somebody is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Means {
+    /// The certificate beside it.
+    Certificate,
+    /// The token beside it.
+    Token,
+    /// Something else.
+    Other,
+}
+
+impl Kept {
+    /// Whether it is this agent's, or one that OCM's agent has made for the same cluster.
+    fn is_of(&self, imprint: &Imprint) -> bool {
+        match &self.kept_by {
+            Some(kept_by) => *kept_by == imprint.kept_by,
+            None => self.cluster.as_ref() == Some(&imprint.cluster),
+        }
+    }
+
+    /// Whether everything besides the credentials is as this agent writes it.
+    fn is_tidy(&self, proof: &Proof, imprint: &Imprint) -> bool {
+        let means = match proof {
+            Proof::Token { .. } => Means::Token,
+            Proof::Certificate { .. } | Proof::Awaited => Means::Certificate,
+        };
+        self.kept_by.as_ref() == Some(&imprint.kept_by)
+            && self.cluster.as_ref() == Some(&imprint.cluster)
+            && (!proof.is_for_hub() || self.access.as_ref().is_some_and(|access| access.by == means))
+    }
 }
 
 /// What becomes of credentials that are kept.
@@ -284,10 +356,14 @@ pub enum Verdict {
         /// When they expire.
         until: Timestamp,
     },
+    /// They are good, and what stands beside them is not.
+    Untidy,
     /// They are good, and it is time to renew them.
     Renew,
     /// They are of no use.
     Useless(Flaw),
+    /// The Secret is somebody else's.
+    Foreign,
 }
 
 /// Why credentials are of no use.
@@ -313,18 +389,24 @@ pub enum Flaw {
     Expired(Timestamp),
 }
 
-/// What becomes of credentials that are kept for an enrolment at this hub; nothing is known while they are awaited.
+/// What becomes of what is in a Secret, if there is one; nothing is known while credentials are awaited.
 #[must_use]
-pub fn judge(proof: &Proof, kept: &Kept, hub: &Hub, now: Timestamp) -> Option<Verdict> {
+pub fn judge(proof: &Proof, kept: Option<&Kept>, imprint: &Imprint, now: Timestamp) -> Option<Verdict> {
+    let missing = Kept::default();
+    if kept.is_some_and(|kept| !kept.is_of(imprint)) {
+        return Some(Verdict::Foreign);
+    }
+    let kept = kept.unwrap_or(&missing);
     let verdict = match proof {
         Proof::Awaited => return None,
         Proof::Certificate { subject, .. } => judge_certificate(subject, kept, now),
         Proof::Token { uid, .. } => judge_token(uid, kept, now),
     };
-    // Where they are for is of no use without them.
-    let is_elsewhere = proof.is_for_hub() && kept.hub.as_ref() != Some(hub);
+    let hub = kept.access.as_ref().map(|access| &access.hub);
     Some(match verdict {
-        Ok(_) if is_elsewhere => Verdict::Useless(Flaw::OtherHub),
+        // A certificate of one hub is of no use at another.
+        Ok(_) if proof.is_for_hub() && hub.is_some_and(|hub| *hub != imprint.hub) => Verdict::Useless(Flaw::OtherHub),
+        Ok(Verdict::Good { .. }) if !kept.is_tidy(proof, imprint) => Verdict::Untidy,
         Ok(verdict) => verdict,
         Err(flaw) => Verdict::Useless(flaw),
     })

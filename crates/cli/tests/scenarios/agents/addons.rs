@@ -6,7 +6,9 @@ use drover_agent::AddOnProof;
 use drover_api::{
     addon::{AddOnTemplate, ClusterManagementAddOn, ManagedClusterAddOn},
     cluster::Placement,
-    names::{AVAILABLE, CERTIFICATE_ROTATED, KEPT_BY_LABEL, LIFECYCLE_ANNOTATION, PROGRESSING},
+    names::{
+        AVAILABLE, CERTIFICATE_ROTATED, HOSTING_CLUSTER_ANNOTATION, KEPT_BY_LABEL, LIFECYCLE_ANNOTATION, PROGRESSING,
+    },
 };
 use drover_runtime::clock::after;
 use drover_testkit::{World, certificate::Certificate, objects, wait};
@@ -38,6 +40,8 @@ drover_testkit::scenarios! {
         a_template_is_placed_applied_proven_and_upgraded,
         the_agent_of_an_add_on_is_known_to_the_hub,
         credentials_that_are_lost_are_got_again_and_go_with_their_add_on,
+        the_secret_of_somebody_else_is_left_alone,
+        an_add_on_that_is_hosted_has_its_credentials_there,
         credentials_of_a_signer_are_renewed_in_time,
         an_agent_may_prove_itself_by_a_token,
         an_add_on_is_as_well_as_the_lease_of_its_agent,
@@ -62,9 +66,9 @@ impl Pair {
         Api::all(self.hub.client())
     }
 
-    /// Declares an add-on that is made from a template which registers like this.
-    async fn declare(&self, registration: Value, installed: Value) {
-        create(&Api::all(self.hub.client()), of::<AddOnTemplate>(template("v1", registration))).await;
+    /// Declares an add-on that is made from this template.
+    async fn declare(&self, template: Value, installed: Value) {
+        create(&Api::all(self.hub.client()), of::<AddOnTemplate>(template)).await;
         let config = json!({ "group": "addon.open-cluster-management.io", "resource": "addontemplates", "defaultConfig": { "name": ADDON } });
         let declared = json!({
             "metadata": { "name": ADDON, "annotations": { LIFECYCLE_ANNOTATION: "addon-manager" } },
@@ -75,15 +79,20 @@ impl Pair {
 
     /// Puts the add-on on the cluster by hand.
     async fn install(&self) {
+        self.install_as(objects::addon_on(CLUSTER, ADDON)).await;
+    }
+
+    async fn install_as(&self, addon: ManagedClusterAddOn) {
         let namespaces = Api::<Namespace>::all(self.hub.client());
         wait::until(&namespaces, CLUSTER, "the cluster has a namespace", |_| true).await;
-        create(&self.addons(), objects::addon_on(CLUSTER, ADDON)).await;
+        create(&self.addons(), addon).await;
     }
 
     /// A pair with the add-on, whose agent registers like this.
     async fn with_addon(hub: World, registration: Value) -> Self {
         let pair = Self::new(hub).await;
-        pair.declare(registration, json!({ "type": "Manual" })).await;
+        pair.managed.namespace_named(HOME).await;
+        pair.declare(registering(registration), json!({ "type": "Manual" })).await;
         pair.install().await;
         pair
     }
@@ -123,8 +132,18 @@ fn said<'a>(addon: &'a ManagedClusterAddOn, type_: &str) -> Option<(&'a str, &'a
     condition(addon.status.as_ref().map_or(&[], |status| &status.conditions), type_)
 }
 
+/// A template whose agent registers like this.
+fn registering(registration: Value) -> Value {
+    template(&[objects::config_map(ADDON)], registration)
+}
+
+fn template(manifests: &[Value], registration: Value) -> Value {
+    let agent = json!({ "workload": { "manifests": manifests } });
+    json!({ "metadata": { "name": ADDON }, "spec": { "addonName": ADDON, "agentSpec": agent, "registration": registration } })
+}
+
 /// A template whose agent is of that image, in a namespace that comes with it.
-fn template(image: &str, registration: Value) -> Value {
+fn deploying(image: &str) -> Value {
     let pod = json!({
         "metadata": { "labels": { "app": ADDON } },
         "spec": { "containers": [{ "name": "agent", "image": image }] },
@@ -134,8 +153,7 @@ fn template(image: &str, registration: Value) -> Value {
         "spec": { "selector": { "matchLabels": { "app": ADDON } }, "template": pod },
     });
     let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": HOME } });
-    let workload = json!({ "manifests": [namespace, deployment] });
-    json!({ "metadata": { "name": ADDON }, "spec": { "addonName": ADDON, "agentSpec": { "workload": workload }, "registration": registration } })
+    template(&[namespace, deployment], with_hub())
 }
 
 fn with_hub() -> Value {
@@ -174,7 +192,7 @@ async fn a_template_is_placed_applied_proven_and_upgraded(world: World) {
     create(&Api::namespaced(pair.hub.client(), &namespace), of::<Placement>(placement)).await;
     let strategy = json!({ "type": "RollingUpdate" });
     let placements = json!([{ "name": "all", "namespace": namespace, "rolloutStrategy": strategy }]);
-    pair.declare(with_hub(), json!({ "type": "Placements", "placements": placements })).await;
+    pair.declare(deploying("v1"), json!({ "type": "Placements", "placements": placements })).await;
 
     let installed = pair.until_said(PROGRESSING, "False", "InstallSucceed").await;
     assert_eq!(said(&installed, AVAILABLE), Some(("True", "ProbeAvailable")));
@@ -182,7 +200,9 @@ async fn a_template_is_placed_applied_proven_and_upgraded(world: World) {
     assert_eq!(image(&deployments.get(ADDON).await.expect("it is deployed")), Some("v1"));
 
     let templates = Api::<AddOnTemplate>::all(pair.hub.client());
-    change(&templates, ADDON, template("v2", with_hub())).await;
+    // The namespace is in the same work.
+    pair.until_kept(SECRET).await;
+    change(&templates, ADDON, deploying("v2")).await;
     pair.until_said(PROGRESSING, "False", "UpgradeSucceed").await;
     assert_eq!(image(&deployments.get(ADDON).await.expect("it is deployed")), Some("v2"));
     let declared = Api::<ClusterManagementAddOn>::all(pair.hub.client());
@@ -254,28 +274,61 @@ async fn credentials_that_are_lost_are_got_again_and_go_with_their_add_on(world:
     let count = async || requests.list(&ListParams::default()).await.expect("they can be listed").items.len();
     let asked = count().await;
     pair.start();
-    pair.apply("later", json!([super::config_map("later", &json!({}))])).await;
-    assert_eq!(count().await, asked);
     let is_marked = |secret: &Secret| secret.labels().contains_key(KEPT_BY_LABEL);
     let marked = wait::until(&pair.secrets(), SECRET, "it is the agent's", is_marked).await;
     assert_eq!((marked.uid(), marked.data), (second.uid(), second.data));
+    assert_eq!(count().await, asked);
 
     // What is wanted no more goes, also if that happened while nobody looked. Others' Secrets stay.
     pair.stop().await;
-    let other = json!({ "metadata": { "name": "others", "labels": { KEPT_BY_LABEL: "somebody" } } });
+    let other = json!({ "metadata": { "name": "a-secret", "labels": { KEPT_BY_LABEL: "somebody" } } });
     create(&pair.secrets(), of::<Secret>(other)).await;
     pair.addons().delete(ADDON, &DeleteParams::default()).await.expect("an add-on can be deleted");
     wait::gone(&pair.addons(), ADDON).await;
     pair.secrets().get(SECRET).await.expect("nobody has removed it");
     pair.start();
     wait::gone(&pair.secrets(), SECRET).await;
-    pair.secrets().get("others").await.expect("it is somebody else's");
 
-    // The namespace was the add-on's, and may still be on its way out.
     pair.install().await;
-    pair.later(pair.until_kept(SECRET)).await;
+    pair.until_kept(SECRET).await;
     pair.addons().delete(ADDON, &DeleteParams::default()).await.expect("an add-on can be deleted");
     wait::gone(&pair.secrets(), SECRET).await;
+    pair.secrets().get("a-secret").await.expect("it is somebody else's");
+    pair.end().await;
+}
+
+async fn the_secret_of_somebody_else_is_left_alone(world: World) {
+    let pair = Pair::new(world).await;
+    pair.managed.namespace_named(HOME).await;
+    let other = json!({ "metadata": { "name": SECRET }, "stringData": { "kubeconfig": "mine" } });
+    let other = create(&pair.secrets(), of::<Secret>(other)).await;
+    pair.declare(registering(with_hub()), json!({ "type": "Manual" })).await;
+    pair.install().await;
+    let told = pair.until_said(CERTIFICATE_ROTATED, "False", "ClientCertificateUpdateFailed").await;
+    assert!(is_told(&told, "the Secret addon-home/hello-hub-kubeconfig is not the add-on's"), "{told:?}");
+    assert_eq!(pair.until_kept(SECRET).await.resource_version(), other.resource_version());
+    pair.secrets().delete(SECRET, &DeleteParams::default()).await.expect("a Secret can be deleted");
+    pair.until_said(CERTIFICATE_ROTATED, "True", "ClientCertificateUpdated").await;
+    pair.end().await;
+}
+
+async fn an_add_on_that_is_hosted_has_its_credentials_there(world: World) {
+    let mut pair = Pair::without_agent(world).await;
+    create(&pair.clusters(), objects::cluster(CLUSTER)).await;
+    let hosting = pair.hub.another().await;
+    hosting.namespace_named(HOME).await;
+    pair.management = Some(hosting.client());
+    pair.start();
+    pair.declare(registering(with_hub()), json!({ "type": "Manual" })).await;
+    let mut addon = objects::addon_on(CLUSTER, ADDON);
+    addon.annotations_mut().insert(HOSTING_CLUSTER_ANNOTATION.to_owned(), "elsewhere".to_owned());
+    pair.install_as(addon).await;
+    let there = Api::<Secret>::namespaced(hosting.client(), HOME);
+    wait::until(&there, SECRET, "there are credentials", |_| true).await;
+    let own = Api::<Secret>::namespaced(hosting.client(), "open-cluster-management-agent");
+    own.get("hub-kubeconfig-secret").await.expect("the agent's own are there too");
+    pair.addons().delete(ADDON, &DeleteParams::default()).await.expect("an add-on can be deleted");
+    wait::gone(&there, SECRET).await;
     pair.end().await;
 }
 
@@ -306,7 +359,8 @@ async fn an_agent_may_prove_itself_by_a_token(world: World) {
     create(&pair.clusters(), objects::cluster(CLUSTER)).await;
     pair.addon_proof = AddOnProof::Tokens { seconds: 3600 };
     pair.start();
-    pair.declare(with_hub(), json!({ "type": "Manual" })).await;
+    pair.managed.namespace_named(HOME).await;
+    pair.declare(registering(with_hub()), json!({ "type": "Manual" })).await;
     pair.install().await;
     let secret = pair.until_kept(SECRET).await;
     assert_eq!(keys(&secret), ["cluster-name", "kubeconfig", "token"]);

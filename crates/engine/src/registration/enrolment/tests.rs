@@ -90,6 +90,8 @@ fn tokens_are_asked_for_when_the_hub_is_ready() {
     assert_eq!(of(json!("token"), &ready), Proof::Token { account: "a-agent".to_owned(), uid: "7-8".to_owned() });
     let former = json!({ "registrations": [for_hub(json!({}))], "kubeClientDriver": "token" });
     assert_eq!(proofs(KubeClientDriver::Csr, former)[0].1, Proof::Awaited, "the hub still expects the account");
+    let stale = json!({ "registrations": [for_hub(json!({ "user": "system:serviceaccount:c1:a-agent" }))], "kubeClientDriver": "csr" });
+    assert_eq!(proofs(KubeClientDriver::Csr, stale)[0].1, Proof::Awaited, "the hub has not named the user yet");
 }
 
 #[test]
@@ -138,25 +140,79 @@ fn what_has_become_of_credentials_is_told_when_all_is_known() {
     assert_eq!(told(&[(&enrolments[1], &failed)]), said("False", "ClientCertificateUpdateFailed", "no"));
 }
 
-fn hub() -> Hub {
-    Hub { server: "https://hub".to_owned(), authority: None, proxy: None }
+fn imprint() -> Imprint {
+    let hub = Hub { server: "https://hub".to_owned(), authority: None, proxy: None };
+    Imprint { cluster: "c1".to_owned(), kept_by: "us".to_owned(), hub }
+}
+
+/// A Secret of ours with a token.
+fn with_token() -> Kept {
+    let claims = json!({ "iat": 1000, "exp": 2000, "kubernetes.io": { "serviceaccount": { "uid": "7" } } });
+    Kept {
+        kept_by: Some("us".to_owned()),
+        cluster: Some("c1".to_owned()),
+        token: Some(format!("head.{}.signature", URL_SAFE_NO_PAD.encode(claims.to_string())).into_bytes()),
+        certificate: None,
+        access: Some(Access { hub: imprint().hub, by: Means::Token }),
+    }
+}
+
+fn judged(uid: &str, kept: Option<&Kept>, now: i64) -> Verdict {
+    let proof = Proof::Token { account: "a".to_owned(), uid: uid.to_owned() };
+    judge(&proof, kept, &imprint(), at(now)).expect("it is known")
 }
 
 #[test]
 fn a_token_is_good_for_its_account_its_hub_and_its_time() {
-    let claims = json!({ "iat": 1000, "exp": 2000, "kubernetes.io": { "serviceaccount": { "uid": "7" } } });
-    let token = format!("head.{}.signature", URL_SAFE_NO_PAD.encode(claims.to_string())).into_bytes();
-    let kept = Kept { token: Some(token), certificate: None, hub: Some(hub()) };
-    let judged = |uid: &str, kept: &Kept, now| {
-        judge(&Proof::Token { account: "a".to_owned(), uid: uid.to_owned() }, kept, &hub(), at(now))
-            .expect("it is known")
-    };
-    assert_eq!(judged("7", &kept, 1799), Verdict::Good { renew: at(1800), until: at(2000) });
-    assert_eq!(judged("7", &kept, 1800), Verdict::Renew);
-    assert_eq!(judged("7", &kept, 2000), Verdict::Useless(Flaw::Expired(at(2000))));
-    assert_eq!(judged("8", &kept, 1000), Verdict::Useless(Flaw::OtherAccount));
-    assert_eq!(judged("7", &Kept::default(), 1000), Verdict::Useless(Flaw::None));
-    let elsewhere = Kept { hub: None, ..kept.clone() };
-    assert_eq!(judged("7", &elsewhere, 1000), Verdict::Useless(Flaw::OtherHub));
-    assert_eq!(judge(&Proof::Awaited, &kept, &hub(), at(0)), None);
+    let kept = with_token();
+    assert_eq!(judged("7", Some(&kept), 1799), Verdict::Good { renew: at(1800), until: at(2000) });
+    assert_eq!(judged("7", Some(&kept), 1800), Verdict::Renew);
+    assert_eq!(judged("7", Some(&kept), 2000), Verdict::Useless(Flaw::Expired(at(2000))));
+    assert_eq!(judged("8", Some(&kept), 1000), Verdict::Useless(Flaw::OtherAccount));
+    assert_eq!(judged("7", None, 1000), Verdict::Useless(Flaw::None));
+    let mut elsewhere = kept.clone();
+    elsewhere.access = elsewhere
+        .access
+        .map(|access| Access { hub: Hub { server: "https://other".to_owned(), ..access.hub }, ..access });
+    assert_eq!(judged("7", Some(&elsewhere), 1000), Verdict::Useless(Flaw::OtherHub));
+    assert_eq!(judge(&Proof::Awaited, Some(&kept), &imprint(), at(0)), None);
+}
+
+#[test]
+fn what_stands_beside_good_credentials_is_put_in_order() {
+    let kept = with_token();
+    let spoilt = [
+        Kept { kept_by: None, ..kept.clone() },
+        Kept { cluster: None, ..kept.clone() },
+        Kept { access: None, ..kept.clone() },
+        Kept { access: Some(Access { hub: imprint().hub, by: Means::Certificate }), ..kept.clone() },
+    ];
+    for spoilt in spoilt {
+        assert_eq!(judged("7", Some(&spoilt), 1000), Verdict::Untidy, "{spoilt:?}");
+    }
+}
+
+#[test]
+fn the_secrets_of_others_are_left_alone() {
+    let kept = with_token();
+    let others = [
+        Kept { kept_by: Some("them".to_owned()), ..kept.clone() },
+        // As that by which the cluster's own agent is let in.
+        Kept { kept_by: None, cluster: None, ..kept.clone() },
+        Kept { kept_by: None, cluster: Some("c2".to_owned()), ..kept },
+        Kept::default(),
+    ];
+    for others in others {
+        assert_eq!(judged("7", Some(&others), 1000), Verdict::Foreign, "{others:?}");
+    }
+}
+
+#[test]
+fn agents_are_told_apart() {
+    let of = |cluster: &str, namespace: &str, home| kept_by(&cluster.into(), namespace, "s", home);
+    let one = of("c1", "n", Home::Managed);
+    assert!(one.len() == 16 && one == of("c1", "n", Home::Managed));
+    for other in [of("c2", "n", Home::Managed), of("c1", "m", Home::Managed), of("c1", "n", Home::Management)] {
+        assert_ne!(one, other);
+    }
 }
