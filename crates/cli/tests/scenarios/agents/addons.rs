@@ -82,7 +82,8 @@ impl Pair {
         self.install_as(objects::addon_on(CLUSTER, ADDON)).await;
     }
 
-    async fn install_as(&self, addon: ManagedClusterAddOn) {
+    async fn install_as(&self, mut addon: ManagedClusterAddOn) {
+        addon.spec.install_namespace = Some(HOME.to_owned());
         let namespaces = Api::<Namespace>::all(self.hub.client());
         wait::until(&namespaces, CLUSTER, "the cluster has a namespace", |_| true).await;
         create(&self.addons(), addon).await;
@@ -319,10 +320,16 @@ async fn an_add_on_that_is_hosted_has_its_credentials_there(world: World) {
     hosting.namespace_named(HOME).await;
     pair.management = Some(hosting.client());
     pair.start();
-    pair.declare(registering(with_hub()), json!({ "type": "Manual" })).await;
+    // Templates can not be hosted, so somebody else manages the add-on and approves what is asked for.
+    create(&Api::all(pair.hub.client()), objects::addon(ADDON)).await;
     let mut addon = objects::addon_on(CLUSTER, ADDON);
     addon.annotations_mut().insert(HOSTING_CLUSTER_ANNOTATION.to_owned(), "elsewhere".to_owned());
     pair.install_as(addon).await;
+    let registrations = json!([{ "signerName": "kubernetes.io/kube-apiserver-client", "subject": { "user": "u" } }]);
+    let status = Patch::Merge(json!({ "status": { "registrations": registrations } }));
+    pair.addons().patch_status(ADDON, &PatchParams::default(), &status).await.expect("it has a status");
+    let asked = wait::such(&pair.requests(), "", "it is asked for", is_of_addon).await;
+    decide(&pair.requests(), &asked.name_any(), "Approved").await;
     let there = Api::<Secret>::namespaced(hosting.client(), HOME);
     wait::until(&there, SECRET, "there are credentials", |_| true).await;
     let own = Api::<Secret>::namespaced(hosting.client(), "open-cluster-management-agent");
@@ -438,11 +445,15 @@ async fn deny_all(requests: Api<CertificateSigningRequest>) {
     while let Some(request) = seen.next().await {
         let request = request.expect("requests can be watched");
         if is_of_addon(&request) && request.status.as_ref().is_none_or(|status| status.conditions.is_none()) {
-            let no = json!({ "type": "Denied", "status": "True", "reason": "No", "message": "not today" });
-            let no = Patch::Merge(json!({ "status": { "conditions": [no] } }));
-            let denied =
-                requests.patch_subresource("approval", &request.name_any(), &PatchParams::default(), &no).await;
-            denied.expect("it can be denied");
+            decide(&requests, &request.name_any(), "Denied").await;
         }
     }
+}
+
+/// Decides on a request, as an administrator.
+async fn decide(requests: &Api<CertificateSigningRequest>, name: &str, decision: &str) {
+    let decided = json!({ "type": decision, "status": "True", "reason": "Scenario", "message": "not today" });
+    let decided = Patch::Merge(json!({ "status": { "conditions": [decided] } }));
+    let answer = requests.patch_subresource("approval", name, &PatchParams::default(), &decided).await;
+    answer.expect("it can be decided on");
 }
