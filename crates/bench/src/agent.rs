@@ -235,7 +235,8 @@ fn memory(all: &[Memory]) -> Table {
 }
 
 fn changed(all: &[(&'static str, Asks)], times: usize) -> Table {
-    let columns = ["what is changed", "status writes per change", "other requests to the hub", "requests to the cluster"];
+    let columns =
+        ["what is changed", "status writes per change", "other requests to the hub", "requests to the cluster"];
     let mut table = Table::new(&format!("Changes of one object, {times} of each kind"), &columns);
     for (what, asks) in all {
         let count = |requests: &Requests, is_meant: &dyn Fn(&str, &str) -> bool| {
@@ -329,7 +330,8 @@ fn is_applied(work: &ManifestWork) -> bool {
 
 /// Whether a work tells that so many replicas of its Deployment are ready.
 fn reports_ready(work: &ManifestWork, replicas: i64) -> bool {
-    let manifests = work.status.iter().filter_map(|status| status.resource_status.as_ref()).flat_map(|it| &it.manifests);
+    let manifests =
+        work.status.iter().filter_map(|status| status.resource_status.as_ref()).flat_map(|it| &it.manifests);
     let mut values = manifests.filter_map(|manifest| manifest.status_feedback.as_ref()).flat_map(|it| &it.values);
     values.any(|value| value.name == "ReadyReplicas" && value.field_value.integer == Some(replicas))
 }
@@ -352,11 +354,21 @@ fn work(index: usize) -> anyhow::Result<ManifestWork> {
     });
     let rest = [
         object("v1", "ServiceAccount", &name, json!({})),
-        object(rbac, "Role", &name, json!({ "rules": [{ "apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list"] }] })),
-        object(rbac, "RoleBinding", &name, json!({
-            "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name },
-            "subjects": [{ "kind": "ServiceAccount", "namespace": NAMESPACE, "name": name }],
-        })),
+        object(
+            rbac,
+            "Role",
+            &name,
+            json!({ "rules": [{ "apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list"] }] }),
+        ),
+        object(
+            rbac,
+            "RoleBinding",
+            &name,
+            json!({
+                "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name },
+                "subjects": [{ "kind": "ServiceAccount", "namespace": NAMESPACE, "name": name }],
+            }),
+        ),
         object("v1", "Secret", &name, json!({ "stringData": { "password": "not that secret" } })),
         object("v1", "Service", &name, json!({ "spec": { "selector": { "app": name }, "ports": [{ "port": 80 }] } })),
         object("apps/v1", "Deployment", &name, deployment(&name)),

@@ -55,8 +55,6 @@ pub enum Trouble {
 /// A request that was passed on, or not.
 #[derive(Clone, Debug)]
 pub struct Seen {
-    /// Who has sent it, if it was somebody with a certificate.
-    pub user: Option<String>,
     /// How.
     pub method: Method,
     /// To what.
@@ -79,7 +77,8 @@ impl Proxy {
     /// A proxy in front of the server whose administrator's kubeconfig this is, beside which its authority is.
     pub async fn start(kubeconfig: &Path) -> Self {
         let read = Kubeconfig::read_from(kubeconfig).expect("the server's kubeconfig can be read");
-        let mut config = Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await.expect("it is valid");
+        let mut config =
+            Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await.expect("it is valid");
         config.default_retry = false;
         // Watches may be silent for as long as the client likes.
         config.read_timeout = None;
@@ -210,7 +209,6 @@ impl Door {
         B::Error: Into<axum::BoxError>,
     {
         lock(&self.seen).push(Seen {
-            user: peer.map(|peer| peer.user.clone()),
             method: request.method().clone(),
             uri: request.uri().clone(),
             content_type: request.headers().get(header::CONTENT_TYPE).cloned(),

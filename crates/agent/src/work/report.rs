@@ -43,7 +43,9 @@ impl Told {
         let forgotten = after(since, REST);
         if forgotten > after(now, REST * FREE_REPORTS) {
             // As much has to be forgotten as one more report adds.
-            return Err(now.checked_add(forgotten.duration_since(after(now, REST * FREE_REPORTS))).unwrap_or(forgotten));
+            return Err(now
+                .checked_add(forgotten.duration_since(after(now, REST * FREE_REPORTS)))
+                .unwrap_or(forgotten));
         }
         self.forgotten = Some(forgotten);
         Ok(())

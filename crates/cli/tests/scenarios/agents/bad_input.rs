@@ -34,7 +34,8 @@ fn told(work: &ManifestWork, ordinal: usize, name: &str) -> (String, String, Str
 
 /// Asserts that what is said of a manifest names its object.
 fn named(work: &ManifestWork, ordinal: usize, name: &str) {
-    let status = work.status.as_ref().and_then(|status| status.resource_status.as_ref()).expect("manifests are told of");
+    let status =
+        work.status.as_ref().and_then(|status| status.resource_status.as_ref()).expect("manifests are told of");
     let meta = &status.manifests[ordinal].resource_meta;
     assert_eq!((meta.ordinal, meta.name.as_deref()), (i32::try_from(ordinal).ok().unwrap_or_default(), Some(name)));
 }
@@ -110,7 +111,9 @@ async fn what_another_agent_owns_stays_its_own(world: World) {
             "updateStrategy": { "type": "ServerSideApply", "serverSideApply": { "force": force } } }])
     };
     // Their agent owns the field that ours would change: it is told who does, and the rest of the work proceeds.
-    let other = kube::api::Patch::Apply(json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "theirs" }, "data": { "a": "theirs" } }));
+    let other = kube::api::Patch::Apply(
+        json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": "theirs" }, "data": { "a": "theirs" } }),
+    );
     maps(&pair).patch("theirs", &PatchParams::apply("another-agent").force(), &other).await.expect("it can be applied");
     let manifests = json!([config_map("theirs", &json!({ "a": "ours" })), config_map("fine", &json!({}))]);
     pair.make_work("w", json!({ "workload": { "manifests": manifests }, "manifestConfigs": force(false) })).await;
@@ -136,7 +139,8 @@ async fn what_another_agent_owns_stays_its_own(world: World) {
 
 /// A work with two maps, of which one has these rules.
 fn ruled(rules: &Value) -> Value {
-    let mut config = json!({ "resourceIdentifier": { "group": "", "resource": "configmaps", "namespace": "default", "name": "a" } });
+    let mut config =
+        json!({ "resourceIdentifier": { "group": "", "resource": "configmaps", "namespace": "default", "name": "a" } });
     config.as_object_mut().expect("an object").extend(rules.as_object().expect("rules").clone());
     let manifests = json!([config_map("a", &json!({ "key": "value" })), config_map("fine", &json!({}))]);
     json!({ "workload": { "manifests": manifests }, "manifestConfigs": [config] })
@@ -151,7 +155,8 @@ async fn a_path_that_leads_nowhere_is_told(world: World) {
     let (status, reason, message) = manifest_says(&work, 0, "StatusFeedbackSynced").expect("it is told of");
     assert_eq!((&*status, &*reason), ("False", "StatusFeedbackSyncFailed"));
     assert!(message.contains("the path .data[ of bad leads nowhere"), "{message}");
-    let status = work.status.as_ref().and_then(|status| status.resource_status.as_ref()).expect("manifests are told of");
+    let status =
+        work.status.as_ref().and_then(|status| status.resource_status.as_ref()).expect("manifests are told of");
     let values = serde_json::to_value(&status.manifests[0].status_feedback).expect("JSON");
     let expected = json!({ "values": [{ "name": "good", "fieldValue": { "type": "String", "string": "value" } }] });
     assert_eq!(values, expected, "the other value is reported");
@@ -162,7 +167,11 @@ async fn a_path_that_leads_nowhere_is_told(world: World) {
 async fn a_rule_that_is_none_is_told(world: World) {
     let pair = Pair::new(world).await;
     let rule = |condition: &str, expression: &str| json!({ "type": "CEL", "condition": condition, "celExpressions": [expression] });
-    let rules = json!([rule("Broken", "object.data."), rule("Lost", "object.data.nothing == 'x'"), rule("Fine", "object.data.key == 'value'")]);
+    let rules = json!([
+        rule("Broken", "object.data."),
+        rule("Lost", "object.data.nothing == 'x'"),
+        rule("Fine", "object.data.key == 'value'")
+    ]);
     pair.make_work("w", ruled(&json!({ "conditionRules": rules }))).await;
     let work = pair.until_applied("w").await;
     named(&work, 0, "a");

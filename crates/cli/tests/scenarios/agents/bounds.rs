@@ -293,7 +293,9 @@ async fn an_agents_certificate_is_good_for_its_own_namespace_alone(world: World)
     wait::until(&leases, CLUSTER_LEASE, "it is renewed", renewed).await;
     let (client, admin) = (agent(&pair).await, pair.hub.client());
     let served = served(&admin).await;
-    assert!(served.iter().any(|resource| resource.to_string() == "manifestworks/status.work.open-cluster-management.io"));
+    assert!(
+        served.iter().any(|resource| resource.to_string() == "manifestworks/status.work.open-cluster-management.io")
+    );
     assert!(served.iter().any(|resource| resource.to_string() == "secrets"));
 
     let nothing = BTreeSet::new();
@@ -326,7 +328,9 @@ async fn assert_lists(client: &Client) {
 
 /// What the hub serves besides objects: everybody may find out what there is, and nobody how it is.
 async fn assert_paths(client: &Client) {
-    for (path, is_allowed) in [("/api", true), ("/apis", true), ("/version", true), ("/metrics", false), ("/logs", false)] {
+    for (path, is_allowed) in
+        [("/api", true), ("/apis", true), ("/version", true), ("/metrics", false), ("/logs", false)]
+    {
         assert_eq!(code(client, path).await == 200, is_allowed, "{path}");
     }
 }
@@ -350,7 +354,15 @@ fn what_is_tried_is_asked_for_as_kubernetes_has_it() {
     };
     let core = Resource { group: String::new(), name: "secrets".to_owned(), part: None, ..part.clone() };
     let cases: [(Verb, &Resource, Option<&str>, Value); 4] = [
-        (Verb::Patch, &part, Some("one"), json!(["PATCH", "/apis/work.open-cluster-management.io/v1/namespaces/one/manifestworks/some/status?dryRun=All"])),
+        (
+            Verb::Patch,
+            &part,
+            Some("one"),
+            json!([
+                "PATCH",
+                "/apis/work.open-cluster-management.io/v1/namespaces/one/manifestworks/some/status?dryRun=All"
+            ]),
+        ),
         (Verb::List, &core, None, json!(["GET", "/api/v1/secrets"])),
         (Verb::DeleteCollection, &core, Some("one"), json!(["DELETE", "/api/v1/namespaces/one/secrets?dryRun=All"])),
         (Verb::Get, &core, Some("one"), json!(["GET", "/api/v1/namespaces/one/secrets/some"])),

@@ -68,7 +68,8 @@ async fn outage(world: World, trouble: Trouble) {
     pair.bootstrap = proxy.kubeconfig(&pair.bootstrap);
     create(&pair.clusters(), objects::cluster(CLUSTER)).await;
     pair.start();
-    pair.apply("held", json!([config_map("held", &json!({ "a": "wanted" })), config_map("untouched", &json!({}))])).await;
+    pair.apply("held", json!([config_map("held", &json!({ "a": "wanted" })), config_map("untouched", &json!({}))]))
+        .await;
     is_available(&pair).await;
     let before = recorded(&pair).await;
 
