@@ -232,7 +232,8 @@ impl Joining {
         }
     }
 
-    /// Keeps the line to the hub alive: renews the certificate in time. Returns why the agent has to join anew.
+    /// Keeps the line to the hub alive: renews the certificate in time, and asks for another if the hub does not know it any more. Returns why the agent
+    /// has to join anew.
     pub(crate) async fn stay(
         &self,
         line: &Line,
@@ -270,13 +271,36 @@ impl Joining {
                 () = line.turned_away() => {
                     // It may have been told for a moment, by a server that is starting.
                     self.clock.sleep(LONGEST_REST).await;
-                    if line.is_turned_away() {
-                        self.refuse(&credentials);
-                        return Flaw::TurnedAway.into();
+                    match self.get_in(line).await {
+                        Ok(None) => {}
+                        Ok(Some(renewed)) => credentials = renewed,
+                        Err(reason) => warn!(cluster = %self.identity.cluster, %reason, "turned away, and will try again"),
                     }
                 }
             }
         }
+    }
+
+    /// Gets in again where the hub does not know the agent: by another certificate, which is asked for as the first was, or by the one that there is, should the
+    /// hub know it again. That can take days, in which the cluster is kept as it was last wanted.
+    async fn get_in(&self, line: &Line) -> Result<Option<Credentials>, NotJoined> {
+        let hub = self.hub()?;
+        tokio::select! {
+            biased;
+            () = line.let_in() => Ok(None),
+            renewed = self.ask_anew(line) => renewed.map(Some),
+            // What that means is decided by who looks next.
+            () = self.moved(&hub) => Ok(None),
+        }
+    }
+
+    async fn ask_anew(&self, line: &Line) -> Result<Credentials, NotJoined> {
+        let bootstrap = self.bootstrap_client().await?;
+        self.announce(&bootstrap).await?;
+        let renewed = self.certify(bootstrap).await?;
+        line.exchange(connect(&renewed).await?);
+        info!(cluster = %self.identity.cluster, "let in by another certificate");
+        Ok(renewed)
     }
 
     /// Renews the certificate, as long as there is one by which that can be asked for.

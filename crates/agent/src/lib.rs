@@ -320,7 +320,7 @@ impl Session {
         self.controllers.control(Clearing, queues.clearing, managed, &tools);
         // A hub that is busy is no reason to slow down on the cluster.
         let tools = Tools { pace: Pace::new(clock.clone(), life.metrics.clone()), ..tools };
-        self.controllers.control(Reporting, queues.reporting, hub, &tools);
+        self.controllers.control(Reporting::default(), queues.reporting, hub, &tools);
     }
 
     fn watch<K, F>(

@@ -4,17 +4,14 @@
 //! request goes out under the new certificate.
 
 use std::{
-    sync::{
-        Arc, PoisonError, RwLock,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, PoisonError, RwLock},
     task::{Context, Poll},
 };
 
 use futures_util::future::BoxFuture;
 use http::{Request, Response, StatusCode};
 use kube::{Client, client::Body};
-use tokio::sync::Notify;
+use tokio::sync::watch;
 use tower::Service;
 
 /// The line to the hub, whoever holds it.
@@ -24,24 +21,19 @@ pub(crate) struct Line(Arc<Inner>);
 struct Inner {
     /// Who talks to the hub at the moment.
     current: RwLock<Client>,
-    /// Whether the hub does not know us any more.
-    is_stranger: AtomicBool,
-    turned_away: Notify,
+    /// Whether the hub did not know us when it was last asked anything.
+    is_stranger: watch::Sender<bool>,
 }
 
 impl Line {
     pub(crate) fn new(client: Client) -> Self {
-        Self(Arc::new(Inner {
-            current: RwLock::new(client),
-            is_stranger: AtomicBool::new(false),
-            turned_away: Notify::new(),
-        }))
+        Self(Arc::new(Inner { current: RwLock::new(client), is_stranger: watch::Sender::new(false) }))
     }
 
     /// From now on requests go out by this client.
     pub(crate) fn exchange(&self, client: Client) {
         *self.0.current.write().unwrap_or_else(PoisonError::into_inner) = client;
-        self.0.is_stranger.store(false, Ordering::Release);
+        self.0.is_stranger.send_replace(false);
     }
 
     /// A client that goes by whatever the line goes by.
@@ -52,20 +44,17 @@ impl Line {
 
     /// Waits until the hub says that it does not know us.
     pub(crate) async fn turned_away(&self) {
-        let mut notified = std::pin::pin!(self.0.turned_away.notified());
-        loop {
-            notified.as_mut().enable();
-            if self.is_turned_away() {
-                return;
-            }
-            notified.as_mut().await;
-            notified.set(self.0.turned_away.notified());
-        }
+        self.wait_for(true).await;
     }
 
-    /// Whether the hub said so when it was last asked anything.
-    pub(crate) fn is_turned_away(&self) -> bool {
-        self.0.is_stranger.load(Ordering::Acquire)
+    /// Waits until the hub knows us again.
+    pub(crate) async fn let_in(&self) {
+        self.wait_for(false).await;
+    }
+
+    async fn wait_for(&self, is_stranger: bool) {
+        // The sender is ours, so the wait does not fail.
+        let _ = self.0.is_stranger.subscribe().wait_for(|is| *is == is_stranger).await;
     }
 
     fn current(&self) -> Client {
@@ -73,10 +62,8 @@ impl Line {
     }
 
     fn observe(&self, status: StatusCode) {
-        let is_stranger = status == StatusCode::UNAUTHORIZED;
-        if self.0.is_stranger.swap(is_stranger, Ordering::AcqRel) != is_stranger && is_stranger {
-            self.0.turned_away.notify_waiters();
-        }
+        let now = status == StatusCode::UNAUTHORIZED;
+        self.0.is_stranger.send_if_modified(|is_stranger| std::mem::replace(is_stranger, now) != now);
     }
 }
 
@@ -144,5 +131,14 @@ mod tests {
         assert_eq!(code(&line.client()).await, 401);
         waiting.await.expect("it is told");
         line.turned_away().await;
+        let waiting = tokio::spawn({
+            let line = line.clone();
+            async move { line.let_in().await }
+        });
+        tokio::task::yield_now().await;
+        assert!(!waiting.is_finished());
+        line.exchange(client(StatusCode::NOT_FOUND));
+        assert_eq!(code(&line.client()).await, 404);
+        waiting.await.expect("it is told");
     }
 }

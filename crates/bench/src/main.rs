@@ -2,6 +2,8 @@
 //!
 //! Not a test: times differ from machine to machine. What can be counted is counted, since counts do not.
 
+mod agent;
+mod agent_process;
 mod at_rest;
 mod cpu_time;
 mod embedded;
@@ -37,6 +39,8 @@ enum Bench {
     /// What a hub does that is started again on a fleet at rest.
     AtRest(at_rest::AtRest),
     Rollout(rollout::Rollout),
+    /// What an agent costs that has many works: its cluster, its hub, and the machine that it runs on.
+    Agent(agent::Agent),
     Embedded(embedded::Embedded),
     /// How long the scenarios take on a real kube-apiserver, and on Drover's own.
     Suite,
@@ -50,6 +54,7 @@ fn main() -> anyhow::Result<()> {
         Bench::Placement => publish(&placement::measure(), None),
         Bench::Render => publish(&render::measure()?, None),
         Bench::AtRest(bench) => publish(&bench.measure()?, None),
+        Bench::Agent(bench) => publish(&bench.measure()?, None),
         Bench::Embedded(bench) => publish(&bench.measure()?, None),
         Bench::Suite => publish(&suite::measure()?, None),
         Bench::Rollout(bench) => bench.measure(|report| publish(report, bench.output.as_deref())),

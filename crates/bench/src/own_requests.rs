@@ -49,7 +49,7 @@ impl OwnRequests {
 }
 
 /// As what an API server counts a request.
-fn sort<B>(request: &Request<B>) -> Option<Sort> {
+pub(crate) fn sort<B>(request: &Request<B>) -> Option<Sort> {
     let (resource, is_named) = target(request.uri().path())?;
     let is_watch = request.uri().query().is_some_and(|query| query.split('&').any(|part| part == "watch=true"));
     let is_apply =

@@ -18,6 +18,11 @@ impl Process {
         self.megabytes("VmHWM:")
     }
 
+    /// The part of its memory that no file stands behind: what it has asked for.
+    pub(crate) fn private_megabytes(self) -> anyhow::Result<f64> {
+        self.megabytes("RssAnon:")
+    }
+
     fn megabytes(self, field: &str) -> anyhow::Result<f64> {
         let status = self.read("status")?;
         let line = status.lines().find_map(|line| line.strip_prefix(field)).context("a process has memory")?;
@@ -70,10 +75,11 @@ mod tests {
         }
         let finely = process.cpu_of_threads().unwrap();
         let memory = process.memory_megabytes().unwrap();
-        let peak = process.peak_memory_megabytes().unwrap();
+        let (private, peak) = (process.private_megabytes().unwrap(), process.peak_memory_megabytes().unwrap());
         child.kill().unwrap();
         assert!(finely >= Duration::from_millis(20), "{finely:?}");
         assert!(0.0 < memory && memory <= peak, "{memory} MB, at most {peak}");
+        assert!(0.0 < private && private <= peak, "{private} MB of {peak}");
 
         // Nobody has waited for it yet: it is listed still.
         let error = loop {

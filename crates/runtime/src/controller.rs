@@ -3,7 +3,12 @@
 #[cfg(test)]
 mod tests;
 
-use std::{fmt, panic::AssertUnwindSafe, pin::pin, sync::Arc};
+use std::{
+    fmt,
+    panic::AssertUnwindSafe,
+    pin::pin,
+    sync::{Arc, OnceLock},
+};
 
 use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
 use k8s_openapi::jiff::Timestamp;
@@ -131,6 +136,8 @@ pub struct Controller<F, R: Reconciler<F>> {
     reconciler: R,
     queue: Arc<Queue<R::Key>>,
     client: Client,
+    /// The client of writes that are several requests, once there is one.
+    bounded: OnceLock<Client>,
     recorder: Recorder,
     tools: Tools<F>,
 }
@@ -172,7 +179,7 @@ impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
     /// A controller that attends to the keys of a queue.
     pub fn new(reconciler: R, queue: Arc<Queue<R::Key>>, client: Client, tools: Tools<F>) -> Self {
         let recorder = Recorder::new(client.clone(), R::NAME, tools.identity.as_deref(), tools.clock.clone());
-        Self { reconciler, queue, client, recorder, tools }
+        Self { reconciler, queue, client, bounded: OnceLock::new(), recorder, tools }
     }
 
     /// Attends to keys until `shutdown`, then finishes what is being written.
@@ -296,8 +303,13 @@ impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
     async fn send(&self, key: &R::Key, write: &Write<F>, place: Place) -> Result<(), Trouble> {
         self.check_gate()?;
         debug!(controller = R::NAME, %key, ?write, "writing");
-        let sent = write.send(self.client.clone(), self.tools.fleet.clone(), R::NAME, &self.tools.metrics);
-        let sent = place.send(sent).await;
+        let sent = |client: &Client| write.send(client.clone(), self.tools.fleet.clone(), R::NAME, &self.tools.metrics);
+        let sent = if write.is_several() {
+            let client = self.bounded.get_or_init(|| self.tools.pace.bounded(self.client.clone()));
+            place.send_several(sent(client)).await
+        } else {
+            place.send(sent(&self.client)).await
+        };
         sent.map_err(|source| Trouble::Failed { write: format!("{write:?}"), source })
     }
 

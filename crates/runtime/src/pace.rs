@@ -13,8 +13,10 @@ use std::{
     time::Duration,
 };
 
-use kube::core::Status;
+use axum::http::Request;
+use kube::{Client, client::Body, core::Status};
 use tokio::sync::Notify;
+use tower::service_fn;
 use tracing::{info, warn};
 
 use self::throttle::{Entry, Pass, Throttle};
@@ -83,6 +85,23 @@ impl Pace {
         }
     }
 
+    /// A client for who sends several requests in one place: each is answered in time, or fails.
+    #[must_use]
+    pub fn bounded(&self, client: Client) -> Client {
+        let (clock, namespace) = (self.0.clock.clone(), client.default_namespace().to_owned());
+        let send = move |request: Request<Body>| {
+            let (client, clock) = (client.clone(), clock.clone());
+            async move {
+                tokio::select! {
+                    biased;
+                    answer = client.send(request) => answer,
+                    () = silence(&clock) => Err(silent()),
+                }
+            }
+        };
+        Client::new(service_fn(send), namespace)
+    }
+
     fn enter(&self) -> Entry {
         self.throttle().begin(self.0.clock.tick())
     }
@@ -143,6 +162,16 @@ impl Place {
             answer = write => answer.map_err(Failure::from),
             () = silence(&self.pace.0.clock) => Err(Failure::Silence),
         };
+        self.learn(result)
+    }
+
+    /// Waits for the end of several requests by a client that is [bounded](Pace::bounded), however many there are, and learns the same.
+    pub async fn send_several<T>(self, requests: impl Future<Output = kube::Result<T>>) -> Result<T, Failure> {
+        let result = requests.await.map_err(Failure::from);
+        self.learn(result)
+    }
+
+    fn learn<T>(&self, result: Result<T, Failure>) -> Result<T, Failure> {
         match &result {
             Ok(_) => self.pace.learn(&self.pass, &Verdict::Fine),
             Err(failure) => {
@@ -177,6 +206,12 @@ async fn silence(clock: &Clock) {
     for _ in 0..PATIENCE {
         clock.sleep(Duration::from_secs(1)).await;
     }
+}
+
+/// What a request comes to that was not answered.
+fn silent() -> kube::Error {
+    let error = io::Error::new(io::ErrorKind::TimedOut, format!("the server did not answer within {PATIENCE} s"));
+    kube::Error::Service(error.into())
 }
 
 impl From<kube::Error> for Failure {
@@ -283,6 +318,41 @@ mod tests {
             let error = kube::Error::Service(Box::new(io::Error::from(kind)));
             assert_eq!(matches!(Failure::from(error), Failure::Busy(_)), is_time_out, "{kind:?}");
         }
+    }
+
+    #[tokio::test]
+    async fn several_requests_have_each_their_time() {
+        let (manual, pace) = pace();
+        // Who answers after twenty seconds, and the third time not at all.
+        let asked = Arc::new(AtomicUsize::new(0));
+        let (counted, clock) = (Arc::clone(&asked), manual.clock());
+        let answer = move |_: Request<Body>| {
+            let (count, clock) = (counted.fetch_add(1, Ordering::Relaxed), clock.clone());
+            async move {
+                clock.sleep(Duration::from_secs(if count < 2 { 20 } else { 2000 })).await;
+                Ok::<_, kube::Error>(axum::http::Response::new(Body::empty()))
+            }
+        };
+        let client = pace.bounded(Client::new(service_fn(answer), "default"));
+        let place = pace.try_begin().expect("there is room");
+        let several = tokio::spawn(place.send_several(async move {
+            for _ in 0..3 {
+                client.send(Request::new(Body::empty())).await?;
+            }
+            Ok(())
+        }));
+        for _ in 0..2 * 20 + PATIENCE {
+            assert!(!several.is_finished(), "nobody has run out of time");
+            for _ in 0..10 {
+                tokio::task::yield_now().await;
+            }
+            manual.advance(Duration::from_secs(1));
+        }
+        let failure = several.await.expect("it ends").expect_err("the third is not answered");
+        assert!(matches!(failure, Failure::Busy(_)), "{failure}");
+        assert!(failure.to_string().contains("30 s"), "{failure}");
+        assert_eq!(asked.load(Ordering::Relaxed), 3);
+        assert!(pace.throttle().is_slow());
     }
 
     #[tokio::test]

@@ -66,6 +66,8 @@ pub struct Write<F> {
     kind: String,
     verb: Verb,
     key: ObjectKey,
+    /// Whether it is more than one request.
+    is_several: bool,
     send: Box<Call<F>>,
 }
 
@@ -230,6 +232,7 @@ impl<F: Send + Sync + 'static> Write<F> {
     }
 
     /// Something that is more than one write, or is about objects whose kind is known only now. What comes of it, the call enters into the fleet itself.
+    /// It may take as long as it likes, but each of its requests has to be answered in time.
     pub fn act(
         kind: &str,
         verb: Verb,
@@ -239,7 +242,7 @@ impl<F: Send + Sync + 'static> Write<F> {
         + Sync
         + 'static,
     ) -> Self {
-        Self { kind: kind.to_owned(), verb, key, send: Box::new(call) }
+        Self { kind: kind.to_owned(), verb, key, is_several: true, send: Box::new(call) }
     }
 
     /// A write whose answer is the object as it is then, or nothing if it is gone. `last` is what was known of it before.
@@ -270,7 +273,13 @@ impl<F: Send + Sync + 'static> Write<F> {
                 Ok(())
             })
         };
-        Self { kind: K::kind(&()).into_owned(), verb, key, send: Box::new(send) }
+        Self { kind: K::kind(&()).into_owned(), verb, key, is_several: false, send: Box::new(send) }
+    }
+
+    /// Whether it is more than one request.
+    #[must_use]
+    pub fn is_several(&self) -> bool {
+        self.is_several
     }
 
     /// Carries the write out. What the server answers enters the fleet before this returns.

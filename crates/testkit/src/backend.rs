@@ -33,8 +33,13 @@ pub enum Need {
     Bare,
 }
 
-/// A scenario that takes longer than this has come to a halt.
-const PATIENCE: Duration = Duration::from_mins(5);
+/// A scenario that takes longer than so many minutes has come to a halt. By hand, there are longer ones: `DROVER_PATIENCE=60`.
+const PATIENCE: u64 = 5;
+
+fn patience() -> Duration {
+    let by_hand = env::var("DROVER_PATIENCE").ok().and_then(|text| text.parse().ok());
+    Duration::from_mins(by_hand.unwrap_or(PATIENCE))
+}
 
 /// Runs a scenario to its end; for the use of [`scenarios!`](crate::scenarios).
 pub fn run<F: Future<Output = ()>>(backend: Backend, need: Need, scenario: impl FnOnce(World) -> F) {
@@ -52,7 +57,7 @@ pub fn run<F: Future<Output = ()>>(backend: Backend, need: Need, scenario: impl 
     let runtime = runtime::Builder::new_current_thread().enable_all().build().expect("a runtime can be made");
     runtime.block_on(async {
         let world = World::connect(home).await;
-        timeout(PATIENCE, scenario(world)).await.expect("the scenario ends in time");
+        timeout(patience(), scenario(world)).await.expect("the scenario ends in time");
     });
     note_time(asked.elapsed(), begun.elapsed());
 }

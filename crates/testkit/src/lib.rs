@@ -18,6 +18,7 @@ mod embedded;
 pub mod golden;
 pub mod objects;
 pub mod play;
+pub mod proxy;
 mod server;
 pub mod wait;
 mod world;

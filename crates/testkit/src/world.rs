@@ -52,6 +52,11 @@ impl World {
         Self { home, config, client }
     }
 
+    /// That server, with nobody else on it.
+    pub async fn on(server: Server) -> Self {
+        Self::connect(Home::Own(server)).await
+    }
+
     /// Drover's own API server with Drover's custom resources, for a scenario that compares it with the one it is handed.
     pub async fn embedded() -> Self {
         Self::connect(Home::Embedded(Embedded::with_drover())).await

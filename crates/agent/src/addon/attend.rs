@@ -155,7 +155,7 @@ impl Attending {
                     leftovers.unlisted.remove(&home);
                 }
                 Err(error) => {
-                    warn!(%error, "it is not known what former add-ons have left, and will be looked for again")
+                    warn!(%error, "it is not known what former add-ons have left, and will be looked for again");
                 }
             }
         }

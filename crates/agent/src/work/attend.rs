@@ -235,7 +235,7 @@ impl Attendance {
     /// Why the account in whose name the work is applied may not write an object, if there is one and it may not.
     async fn denied(&self, target: &Target, fate: Fate) -> Result<Option<String>, kube::Error> {
         let Some(executor) = &self.work.spec.executor else { return Ok(None) };
-        match executor::check(&self.managed, executor, target, fate).await {
+        match executor::check(&self.managed, &self.site, executor, (target, fate), self.clock.now()).await {
             Ok(allowed) => Ok(allowed.err()),
             // What can not be tried in its name is not done in another's.
             Err(kube::Error::Api(status)) => {

@@ -1,22 +1,45 @@
 //! In whose name a work is applied: what an account of the cluster may not do itself is not done for it.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use drover_api::work::Executor;
 use drover_engine::work::{Fate, Target};
-use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
+use drover_runtime::{clock::after, fleet::Shared};
+use k8s_openapi::{
+    api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec},
+    jiff::Timestamp,
+};
 use kube::{
     Api, Client,
     api::{PostParams, Request},
 };
 
-use super::object::Place;
+use super::{object::Place, site::Site};
 
-/// After how long it is asked again whether an account has more rights.
+/// After how long it is asked again whether an account has more rights, or less.
 pub(super) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The kinds by which rights are given away.
 const RIGHTS: [&str; 4] = ["roles", "rolebindings", "clusterroles", "clusterrolebindings"];
+
+/// What accounts were found to be allowed lately: objects are looked at whenever they change, and some change all the time. What is not allowed is asked anew
+/// each time, since somebody may have just allowed it.
+#[derive(Debug, Default)]
+pub(crate) struct Rights(BTreeMap<Right, Timestamp>);
+
+/// That an account may do this to an object: the user, the verb, and the object.
+type Right = (String, &'static str, Place);
+
+impl Rights {
+    fn has(&self, right: &Right, now: Timestamp) -> bool {
+        self.0.get(right).is_some_and(|until| now < *until)
+    }
+
+    fn note(&mut self, right: Right, now: Timestamp) {
+        self.0.retain(|_, until| now < *until);
+        self.0.insert(right, after(now, PATIENCE));
+    }
+}
 
 /// An account of the cluster.
 struct Account {
@@ -27,9 +50,10 @@ struct Account {
 /// Whether the account in whose name a work is applied may write an object itself; if not, in words for who has made the work.
 pub(super) async fn check(
     managed: &Client,
+    site: &Shared<Site>,
     executor: &Executor,
-    target: &Target,
-    fate: Fate,
+    (target, fate): (&Target, Fate),
+    now: Timestamp,
 ) -> Result<Result<(), String>, kube::Error> {
     let subject = executor.subject.as_ref();
     let Some(account) = subject.and_then(|subject| subject.service_account.as_ref()) else {
@@ -41,9 +65,14 @@ pub(super) async fn check(
     let account = Account::new(&account.namespace, &account.name);
     let verbs = ["create", "update", "patch", "get"].into_iter().chain((fate == Fate::Removed).then_some("delete"));
     for verb in verbs {
+        let right = (account.user.clone(), verb, Place::of(target));
+        if site.read().rights.has(&right, now) {
+            continue;
+        }
         if !account.may(managed, verb, target).await? {
             return Ok(Err(account.denial(verb, target)));
         }
+        site.update(|site| site.rights.note(right, now));
     }
     let gives_rights = target.manifest.group == "rbac.authorization.k8s.io" && RIGHTS.contains(&&*target.resource);
     if gives_rights { account.give(managed, target).await } else { Ok(Ok(())) }
@@ -113,5 +142,30 @@ impl Account {
             "not allowed to apply the resource {place}, {} may not {verb} it: give the account of spec.executor a role for that on the cluster",
             self.user
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use drover_runtime::store::ObjectKey;
+
+    use super::*;
+    use crate::work::object::Resource;
+
+    #[test]
+    fn a_right_is_remembered_for_a_while() {
+        let resource = Resource { group: String::new(), version: "v1".to_owned(), name: "secrets".to_owned() };
+        let place = |name| Place { resource: resource.clone(), key: ObjectKey::namespaced("default", name) };
+        let (now, right) = (Timestamp::UNIX_EPOCH, |name| ("jane".to_owned(), "get", place(name)));
+        let mut rights = Rights::default();
+        rights.note(right("a"), now);
+        assert!(rights.has(&right("a"), now));
+        assert!(!rights.has(&right("b"), now), "names can be allowed one by one");
+        assert!(!rights.has(&("jane".to_owned(), "delete", place("a")), now));
+        assert!(!rights.has(&("joe".to_owned(), "get", place("a")), now));
+        let later = after(now, PATIENCE);
+        assert!(!rights.has(&right("a"), later));
+        rights.note(right("b"), later);
+        assert_eq!(rights.0.len(), 1, "what is not known any more is not kept");
     }
 }

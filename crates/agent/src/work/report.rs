@@ -1,8 +1,15 @@
 //! Who tells the hub how works are.
 
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
 use drover_api::{names::WORK_FINALIZER, work::ManifestWork};
 use drover_engine::work::{Moment, deleting, work_status};
 use drover_runtime::{
+    clock::after,
     controller::{Plan, Reconciler},
     store::ObjectKey,
     write::Write,
@@ -12,15 +19,48 @@ use kube::ResourceExt as _;
 
 use super::site::Site;
 
+/// So many reports on one work are made at once; more of them, one after each such time.
+const FREE_REPORTS: u32 = 10;
+const REST: Duration = Duration::from_secs(1);
+
 /// Who tells.
-pub(crate) struct Reporting;
+#[derive(Default)]
+pub(crate) struct Reporting {
+    told: Mutex<BTreeMap<ObjectKey, Told>>,
+}
+
+/// How often the hub was told of a work lately. An object of it may change all the time, and the hub need not hear of each change.
+#[derive(Clone, Copy, Debug, Default)]
+struct Told {
+    /// When it is forgotten that something was told at all.
+    forgotten: Option<Timestamp>,
+}
+
+impl Told {
+    /// Takes note of one more report; or says when it can be made, if there were too many.
+    fn once_more(&mut self, now: Timestamp) -> Result<(), Timestamp> {
+        let since = self.forgotten.filter(|forgotten| now < *forgotten).unwrap_or(now);
+        let forgotten = after(since, REST);
+        if forgotten > after(now, REST * FREE_REPORTS) {
+            // As much has to be forgotten as one more report adds.
+            return Err(now
+                .checked_add(forgotten.duration_since(after(now, REST * FREE_REPORTS)))
+                .unwrap_or(forgotten));
+        }
+        self.forgotten = Some(forgotten);
+        Ok(())
+    }
+}
 
 impl Reconciler<Site> for Reporting {
     type Key = ObjectKey;
     const NAME: &'static str = "work-agent";
 
     fn plan(&self, site: &Site, key: &ObjectKey, now: Timestamp) -> Plan<Site> {
-        let Some(work) = site.works.get(key) else { return Plan::default() };
+        let Some(work) = site.works.get(key) else {
+            self.told.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
+            return Plan::default();
+        };
         let has_finalizer = work.finalizers().iter().any(|finalizer| finalizer == WORK_FINALIZER);
         let is_left = site.applied.has(&site.applied_key(&key.name));
         let write = match (work.metadata.deletion_timestamp.is_some(), has_finalizer) {
@@ -28,9 +68,21 @@ impl Reconciler<Site> for Reporting {
             (true, true) => finalized(work, false),
             (true, false) => None,
             (false, false) => finalized(work, true),
-            (false, true) => report(site, work, now),
+            (false, true) => return self.paced(key, report(site, work, now), now),
         };
         write.into_iter().collect()
+    }
+}
+
+impl Reporting {
+    /// A report, or when it is to be made.
+    fn paced(&self, key: &ObjectKey, report: Option<Write<Site>>, now: Timestamp) -> Plan<Site> {
+        let Some(report) = report else { return Plan::default() };
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        match told.entry(key.clone()).or_default().once_more(now) {
+            Ok(()) => Plan::from_iter([report]),
+            Err(later) => Plan { wake: Some(later), ..Plan::default() },
+        }
     }
 }
 
@@ -62,4 +114,26 @@ fn finalized(work: &ManifestWork, is_kept: bool) -> Option<Write<Site>> {
         finalizers.push(WORK_FINALIZER.to_owned());
     }
     Write::update(work, &wanted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_has_much_to_tell_tells_it_once_a_second() {
+        let (start, mut told) = (Timestamp::UNIX_EPOCH, Told::default());
+        for _ in 0..FREE_REPORTS {
+            assert_eq!(told.once_more(start), Ok(()));
+        }
+        let second = after(start, REST);
+        assert_eq!(told.once_more(start), Err(second));
+        assert_eq!(told.once_more(second), Ok(()));
+        assert_eq!(told.once_more(second), Err(after(second, REST)));
+        let later = after(start, REST * FREE_REPORTS * 3);
+        for _ in 0..FREE_REPORTS {
+            assert_eq!(told.once_more(later), Ok(()), "after a while all is forgotten");
+        }
+        assert!(told.once_more(later).is_err());
+    }
 }

@@ -19,6 +19,7 @@ use tokio::sync::watch;
 
 use super::{
     course::{Course, Piece, WorkName},
+    executor::Rights,
     index::Index,
     kinds::Kinds,
     object::{Place, Resource},
@@ -63,6 +64,7 @@ pub(crate) struct Site {
     pub(crate) works: Store<ManifestWork>,
     pub(crate) applied: Store<AppliedManifestWork>,
     pub(crate) kinds: Kinds,
+    pub(crate) rights: Rights,
     courses: BTreeMap<WorkName, Course>,
     index: Index,
     pub(crate) queues: Queues,
@@ -76,6 +78,7 @@ impl Site {
             works: Store::default(),
             applied: Store::default(),
             kinds: Kinds::default(),
+            rights: Rights::default(),
             courses: BTreeMap::new(),
             index: Index::default(),
             queues,

@@ -1,8 +1,11 @@
 //! Drover's own agent: a hub and a managed cluster, each on a server of its own, and the agent between them.
 
 mod addons;
+mod bad_input;
+mod bounds;
 mod join;
 mod killed;
+mod outage;
 mod works;
 
 use std::{path::PathBuf, time::Duration};

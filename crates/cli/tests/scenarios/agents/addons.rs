@@ -93,7 +93,7 @@ impl Pair {
     async fn with_addon(hub: World, registration: Value) -> Self {
         let pair = Self::new(hub).await;
         pair.managed.namespace_named(HOME).await;
-        pair.declare(registering(registration), json!({ "type": "Manual" })).await;
+        pair.declare(registering(&registration), json!({ "type": "Manual" })).await;
         pair.install().await;
         pair
     }
@@ -134,11 +134,11 @@ fn said<'a>(addon: &'a ManagedClusterAddOn, type_: &str) -> Option<(&'a str, &'a
 }
 
 /// A template whose agent registers like this.
-fn registering(registration: Value) -> Value {
+fn registering(registration: &Value) -> Value {
     template(&[objects::config_map(ADDON)], registration)
 }
 
-fn template(manifests: &[Value], registration: Value) -> Value {
+fn template(manifests: &[Value], registration: &Value) -> Value {
     let agent = json!({ "workload": { "manifests": manifests } });
     json!({ "metadata": { "name": ADDON }, "spec": { "addonName": ADDON, "agentSpec": agent, "registration": registration } })
 }
@@ -154,7 +154,7 @@ fn deploying(image: &str) -> Value {
         "spec": { "selector": { "matchLabels": { "app": ADDON } }, "template": pod },
     });
     let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": HOME } });
-    template(&[namespace, deployment], with_hub())
+    template(&[namespace, deployment], &with_hub())
 }
 
 fn with_hub() -> Value {
@@ -303,7 +303,7 @@ async fn the_secret_of_somebody_else_is_left_alone(world: World) {
     pair.managed.namespace_named(HOME).await;
     let other = json!({ "metadata": { "name": SECRET }, "stringData": { "kubeconfig": "mine" } });
     let other = create(&pair.secrets(), of::<Secret>(other)).await;
-    pair.declare(registering(with_hub()), json!({ "type": "Manual" })).await;
+    pair.declare(registering(&with_hub()), json!({ "type": "Manual" })).await;
     pair.install().await;
     let told = pair.until_said(CERTIFICATE_ROTATED, "False", "ClientCertificateUpdateFailed").await;
     assert!(is_told(&told, "the Secret addon-home/hello-hub-kubeconfig is not the add-on's"), "{told:?}");
@@ -367,7 +367,7 @@ async fn an_agent_may_prove_itself_by_a_token(world: World) {
     pair.addon_proof = AddOnProof::Tokens { seconds: 3600 };
     pair.start();
     pair.managed.namespace_named(HOME).await;
-    pair.declare(registering(with_hub()), json!({ "type": "Manual" })).await;
+    pair.declare(registering(&with_hub()), json!({ "type": "Manual" })).await;
     pair.install().await;
     let secret = pair.until_kept(SECRET).await;
     assert_eq!(keys(&secret), ["cluster-name", "kubeconfig", "token"]);

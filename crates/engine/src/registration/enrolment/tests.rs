@@ -7,16 +7,16 @@ fn keeper(driver: KubeClientDriver) -> Keeper {
     Keeper { cluster: "c1".into(), agent: "a1".to_owned(), is_hosted: true, driver }
 }
 
-fn addon(status: Value) -> ManagedClusterAddOn {
+fn addon(status: &Value) -> ManagedClusterAddOn {
     let addon = json!({ "metadata": { "namespace": "c1", "name": "a" }, "spec": {}, "status": status });
     serde_json::from_value(addon).expect("an add-on")
 }
 
-fn for_hub(subject: Value) -> Value {
+fn for_hub(subject: &Value) -> Value {
     json!({ "signerName": CLIENT_SIGNER, "subject": subject })
 }
 
-fn proofs(driver: KubeClientDriver, status: Value) -> Vec<(String, Proof)> {
+fn proofs(driver: KubeClientDriver, status: &Value) -> Vec<(String, Proof)> {
     let enrolments = keeper(driver).enrolments(&addon(status));
     enrolments.into_iter().map(|(place, enrolment)| (place.name, enrolment.proof)).collect()
 }
@@ -28,7 +28,7 @@ fn at(second: i64) -> Timestamp {
 #[test]
 fn secrets_and_subjects_are_called_as_in_ocm() {
     let status = json!({ "registrations": [
-        for_hub(json!({})),
+        for_hub(&json!({})),
         { "signerName": "example.com/x", "subject": { "user": "u", "groups": ["g"], "organizationUnit": ["o"] } },
     ] });
     let group = "system:open-cluster-management:cluster:c1:addon:a";
@@ -46,7 +46,7 @@ fn secrets_and_subjects_are_called_as_in_ocm() {
             certificate(CLIENT_SIGNER, subject(&format!("{group}:agent:a1"), &[group], &[])),
         ),
     ];
-    assert_eq!(proofs(KubeClientDriver::Csr, status), expected);
+    assert_eq!(proofs(KubeClientDriver::Csr, &status), expected);
 }
 
 #[test]
@@ -56,14 +56,14 @@ fn both_shapes_of_a_registration_are_read() {
         { "type": "customSigner", "customSigner": { "signerName": "example.com/x", "subject": { "user": "v" } } },
     ] });
     let flat = json!({ "registrations": [
-        for_hub(json!({ "user": "u", "groups": ["g"] })), { "signerName": "example.com/x", "subject": { "user": "v" } },
+        for_hub(&json!({ "user": "u", "groups": ["g"] })), { "signerName": "example.com/x", "subject": { "user": "v" } },
     ] });
-    assert_eq!(proofs(KubeClientDriver::Csr, typed), proofs(KubeClientDriver::Csr, flat));
+    assert_eq!(proofs(KubeClientDriver::Csr, &typed), proofs(KubeClientDriver::Csr, &flat));
 }
 
 #[test]
 fn an_add_on_is_where_its_status_or_its_spec_says() {
-    let mut found = addon(json!({}));
+    let mut found = addon(&json!({}));
     let keeper = keeper(KubeClientDriver::Csr);
     let home = |addon: &ManagedClusterAddOn| keeper.home(addon);
     assert_eq!(home(&found), (Home::Managed, NAMESPACE.to_owned()));
@@ -82,22 +82,22 @@ fn tokens_are_asked_for_when_the_hub_is_ready() {
         "message": "ServiceAccount c1/a-agent (UID: 7-8) is ready" }]);
     let of = |driver: Value, conditions: &Value| {
         let status =
-            json!({ "registrations": [for_hub(json!({}))], "kubeClientDriver": driver, "conditions": conditions });
-        proofs(KubeClientDriver::Token, status).remove(0).1
+            json!({ "registrations": [for_hub(&json!({}))], "kubeClientDriver": driver, "conditions": conditions });
+        proofs(KubeClientDriver::Token, &status).remove(0).1
     };
     assert_eq!(of(json!("csr"), &ready), Proof::Awaited, "the hub does not know of it yet");
     assert_eq!(of(json!("token"), &json!([])), Proof::Awaited, "there is no account yet");
     assert_eq!(of(json!("token"), &ready), Proof::Token { account: "a-agent".to_owned(), uid: "7-8".to_owned() });
-    let former = json!({ "registrations": [for_hub(json!({}))], "kubeClientDriver": "token" });
-    assert_eq!(proofs(KubeClientDriver::Csr, former)[0].1, Proof::Awaited, "the hub still expects the account");
-    let stale = json!({ "registrations": [for_hub(json!({ "user": "system:serviceaccount:c1:a-agent" }))], "kubeClientDriver": "csr" });
-    assert_eq!(proofs(KubeClientDriver::Csr, stale)[0].1, Proof::Awaited, "the hub has not named the user yet");
+    let former = json!({ "registrations": [for_hub(&json!({}))], "kubeClientDriver": "token" });
+    assert_eq!(proofs(KubeClientDriver::Csr, &former)[0].1, Proof::Awaited, "the hub still expects the account");
+    let stale = json!({ "registrations": [for_hub(&json!({ "user": "system:serviceaccount:c1:a-agent" }))], "kubeClientDriver": "csr" });
+    assert_eq!(proofs(KubeClientDriver::Csr, &stale)[0].1, Proof::Awaited, "the hub has not named the user yet");
 }
 
 #[test]
 fn it_is_declared_how_agents_prove_themselves() {
-    let reported = |driver, status: Value| json!(keeper(driver).report(&addon(status), &[], None, at(0)));
-    let one = json!({ "registrations": [for_hub(json!({ "user": "u" }))] });
+    let reported = |driver, status: Value| json!(keeper(driver).report(&addon(&status), &[], None, at(0)));
+    let one = json!({ "registrations": [for_hub(&json!({ "user": "u" }))] });
     let flat = reported(KubeClientDriver::Csr, one.clone());
     assert_eq!((&flat["kubeClientDriver"], &flat["registrations"]), (&json!("csr"), &one["registrations"]));
     let with_token = reported(KubeClientDriver::Token, one);
@@ -118,9 +118,8 @@ fn it_is_declared_how_agents_prove_themselves() {
 
 #[test]
 fn what_has_become_of_credentials_is_told_when_all_is_known() {
-    let status =
-        json!({ "registrations": [for_hub(json!({})), { "signerName": "example.com/x", "subject": { "user": "u" } }] });
-    let addon = addon(status);
+    let status = json!({ "registrations": [for_hub(&json!({})), { "signerName": "example.com/x", "subject": { "user": "u" } }] });
+    let addon = addon(&status);
     let keeper = keeper(KubeClientDriver::Csr);
     let enrolments: Vec<_> = keeper.enrolments(&addon).into_values().collect();
     let told = |outcomes: &[(&Enrolment, &Outcome)]| {

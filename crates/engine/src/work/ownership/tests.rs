@@ -138,13 +138,13 @@ fn what_is_about_to_be_applied_is_listed_before_it_is() {
         target("configmaps", &manifest).resource_meta()
     };
     let known = AppliedResource { uid: Some("uid".into()), ..applied("configmaps", Some("default"), "b") };
-    let listed = before_applying(&[known.clone()], [meta("a"), meta("b")]);
+    let listed = before_applying(std::slice::from_ref(&known), [meta("a"), meta("b")]);
     assert_eq!(listed, Some(vec![applied("configmaps", Some("default"), "a"), known.clone()]));
-    assert_eq!(before_applying(&[known.clone()], [meta("b")]), None);
+    assert_eq!(before_applying(std::slice::from_ref(&known), [meta("b")]), None);
     let nowhere = ManifestResourceMeta { resource: None, ..meta("c") };
     assert_eq!(before_applying(&[], [nowhere]), None, "nobody knows where it will be");
 
     let seen = [(meta("b"), Presence::Gone)];
-    assert_eq!(unseen(&[known.clone()], &seen), []);
-    assert_eq!(unseen(&[known.clone()], &[]), [known]);
+    assert_eq!(unseen(std::slice::from_ref(&known), &seen), []);
+    assert_eq!(unseen(std::slice::from_ref(&known), &[]), [known]);
 }
