@@ -91,13 +91,7 @@ impl Pace {
         let (clock, namespace) = (self.0.clock.clone(), client.default_namespace().to_owned());
         let send = move |request: Request<Body>| {
             let (client, clock) = (client.clone(), clock.clone());
-            async move {
-                tokio::select! {
-                    biased;
-                    answer = client.send(request) => answer,
-                    () = silence(&clock) => Err(silent()),
-                }
-            }
+            async move { answered(&clock, client.send(request)).await }
         };
         Client::new(service_fn(send), namespace)
     }
@@ -196,7 +190,7 @@ pub async fn answered<T>(clock: &Clock, request: impl Future<Output = kube::Resu
     tokio::select! {
         biased;
         answer = request => answer,
-        () = silence(clock) => Err(kube::Error::Service(Box::new(Failure::Silence))),
+        () = silence(clock) => Err(silent()),
     }
 }
 
