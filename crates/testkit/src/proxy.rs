@@ -69,6 +69,7 @@ pub struct Proxy {
     address: SocketAddr,
     authority: String,
     trouble: watch::Sender<Trouble>,
+    turned_away: Arc<watch::Sender<usize>>,
     seen: Arc<Mutex<Vec<Seen>>>,
     _accepting: AbortOnDropHandle<()>,
 }
@@ -89,15 +90,16 @@ impl Proxy {
         let pki = pki.expect("certificates can be made");
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("there is a free port");
         let address = listener.local_addr().expect("it has an address");
-        let (trouble, seen) = (watch::Sender::new(Trouble::None), Arc::default());
+        let (trouble, turned_away, seen) = (watch::Sender::new(Trouble::None), Arc::default(), Arc::default());
         let door = Door {
             acceptor: TlsAcceptor::from(Arc::new(tls(&pki, &clients))),
             client,
             trouble: trouble.subscribe(),
+            turned_away: Arc::clone(&turned_away),
             seen: Arc::clone(&seen),
         };
         let accepting = AbortOnDropHandle::new(tokio::spawn(accept(listener, door)));
-        Self { address, authority: pki.authority.certificate, trouble, seen, _accepting: accepting }
+        Self { address, authority: pki.authority.certificate, trouble, turned_away, seen, _accepting: accepting }
     }
 
     /// A kubeconfig with the credentials of another, by which the server is reached through this. It is beside the other.
@@ -119,7 +121,14 @@ impl Proxy {
 
     /// From now on the server is like this. Connections that are there are cut, but those that nothing is to be heard on any more.
     pub fn has(&self, trouble: Trouble) {
+        self.turned_away.send_replace(0);
         self.trouble.send_replace(trouble);
+    }
+
+    /// Waits until so many connections and requests have met the trouble that there is. Who is met by silence need not try again.
+    pub async fn turned_away(&self, times: usize) {
+        // The sender is ours, so the wait does not fail.
+        let _ = self.turned_away.subscribe().wait_for(|turned_away| *turned_away >= times).await;
     }
 
     /// What was asked since this was last called.
@@ -154,6 +163,7 @@ struct Door {
     /// An administrator's.
     client: Client,
     trouble: watch::Receiver<Trouble>,
+    turned_away: Arc<watch::Sender<usize>>,
     seen: Arc<Mutex<Vec<Seen>>>,
 }
 
@@ -171,6 +181,7 @@ impl Door {
     async fn attend(mut self, stream: TcpStream) {
         let trouble = *self.trouble.borrow_and_update();
         if trouble == Trouble::Closed {
+            self.turn_away();
             return;
         }
         let mut changes = self.trouble.clone();
@@ -186,6 +197,10 @@ impl Door {
                 }
             }
         }
+    }
+
+    fn turn_away(&self) {
+        self.turned_away.send_modify(|turned_away| *turned_away += 1);
     }
 
     async fn serve(self, stream: TcpStream, trouble: Trouble) {
@@ -214,7 +229,10 @@ impl Door {
             content_type: request.headers().get(header::CONTENT_TYPE).cloned(),
         });
         match trouble {
-            Trouble::Code(code) => refusal(code),
+            Trouble::Code(code) => {
+                self.turn_away();
+                refusal(code)
+            }
             _ => self.pass_on(request.map(Body::new), peer).await.unwrap_or_else(|| refusal(502)),
         }
     }

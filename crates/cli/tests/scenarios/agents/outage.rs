@@ -74,6 +74,10 @@ async fn outage(world: World, trouble: Trouble) {
     let before = recorded(&pair).await;
 
     proxy.has(trouble);
+    if trouble != Trouble::Silence {
+        // Both watches have been tried again by then, more than once.
+        proxy.turned_away(5).await;
+    }
     pair.make_work("later", json!({ "workload": { "manifests": [config_map("later", &json!({}))] } })).await;
     drift_is_repaired(&pair).await;
     pair.clock.advance(SILENCE);
