@@ -254,7 +254,7 @@ impl Joining {
                         told.send_replace(Rotation::Done(until));
                         info!(cluster = %self.identity.cluster, %until, "the certificate is renewed");
                         credentials = renewed;
-                        continue;
+                        self.next_renewal(&credentials)
                     }
                     Err(error) => {
                         warn!(cluster = %self.identity.cluster, %error, "the certificate was not renewed, and will be tried again");
@@ -278,6 +278,15 @@ impl Joining {
                     }
                 }
             }
+        }
+    }
+
+    /// When credentials that were just got are to be renewed. If that is now, because a clock is wrong, they are looked at again after a while: the hub would be
+    /// asked without end otherwise.
+    fn next_renewal(&self, credentials: &Credentials) -> Timestamp {
+        match self.check(credentials) {
+            Ok(Verdict::Good { renew }) => renew,
+            _ => Timestamp::MAX,
         }
     }
 

@@ -8,7 +8,7 @@ mod killed;
 mod outage;
 mod works;
 
-use std::{path::PathBuf, time::Duration};
+use std::{path::PathBuf, pin::pin, time::Duration};
 
 use drover_agent::{AddOnProof, Agent, Clusters, EVICTION_GRACE, Identity, Options};
 use drover_api::{cluster::ManagedCluster, work::ManifestWork};
@@ -40,6 +40,8 @@ struct Pair {
     running: Hub,
     bootstrap: PathBuf,
     addon_proof: AddOnProof,
+    /// For how long the agent asks for certificates.
+    expiration_seconds: Option<i32>,
     /// Where the agent has its own objects, if that is not the cluster.
     management: Option<Client>,
     agent: Option<Agent>,
@@ -60,7 +62,17 @@ impl Pair {
         let running = start_at(as_hub(&hub).await, None, clock.clock()).await;
         let bootstrap = Asked::approved(&hub, &Wish::to_be(BOOTSTRAP.0, &[BOOTSTRAP.1])).await.kubeconfig(&hub).await;
         let addon_proof = AddOnProof::Certificates;
-        Self { hub, managed, clock, running, bootstrap, addon_proof, management: None, agent: None }
+        Self {
+            hub,
+            managed,
+            clock,
+            running,
+            bootstrap,
+            addon_proof,
+            expiration_seconds: None,
+            management: None,
+            agent: None,
+        }
     }
 
     /// Starts the agent.
@@ -82,7 +94,7 @@ impl Pair {
             secret: "hub-kubeconfig-secret".to_owned(),
             bootstrap: self.bootstrap.clone(),
             addresses: Vec::new(),
-            expiration_seconds: None,
+            expiration_seconds: self.expiration_seconds,
         };
         Options {
             identity,
@@ -98,6 +110,22 @@ impl Pair {
         if let Some(agent) = self.agent.take() {
             agent.stop().await;
         }
+    }
+
+    /// Waits for something, while time passes: so much of the clock's after each such pause.
+    async fn meanwhile<T>(&self, step: Duration, pause: Duration, something: impl Future<Output = T>) -> T {
+        let mut something = pin!(something);
+        loop {
+            tokio::select! {
+                done = &mut something => return done,
+                () = tokio::time::sleep(pause) => self.clock.advance(step),
+            }
+        }
+    }
+
+    /// Waits for something for which the agent or the hub has to try again.
+    async fn later<T>(&self, something: impl Future<Output = T>) -> T {
+        self.meanwhile(Duration::from_secs(10), Duration::from_millis(10), something).await
     }
 
     async fn end(mut self) {

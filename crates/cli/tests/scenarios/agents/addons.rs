@@ -1,6 +1,6 @@
 //! Add-ons on a cluster with Drover's own agent: their agents get what they are known by, and what was deployed comes back as the state of a rollout.
 
-use std::{collections::BTreeMap, pin::pin, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
 use drover_agent::AddOnProof;
 use drover_api::{
@@ -106,18 +106,6 @@ impl Pair {
     async fn until_said(&self, type_: &str, status: &str, reason: &str) -> ManagedClusterAddOn {
         let what = format!("{type_} is {status}/{reason}");
         self.until_addon(&what, |addon| said(addon, type_) == Some((status, reason))).await
-    }
-
-    /// Waits for something for which the agent has to try again, while time passes for it.
-    async fn later<T>(&self, something: impl Future<Output = T>) -> T {
-        let mut something = pin!(something);
-        let mut time = tokio::time::interval(Duration::from_millis(10));
-        loop {
-            tokio::select! {
-                done = &mut something => return done,
-                _ = time.tick() => self.clock.advance(Duration::from_secs(10)),
-            }
-        }
     }
 
     async fn until_kept(&self, name: &str) -> Secret {

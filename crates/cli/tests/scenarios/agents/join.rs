@@ -1,10 +1,12 @@
 //! How an agent comes to be known to its hub, and stays so.
 
+use std::time::Duration;
+
 use drover_api::{
     cluster::{ClusterClaim, ClusterClaimSpec},
-    names::{CLUSTER_AVAILABLE, CLUSTER_JOINED, CLUSTER_LEASE},
+    names::{CERTIFICATE_ROTATED, CLUSTER_AVAILABLE, CLUSTER_JOINED, CLUSTER_LEASE, REJOIN_ANNOTATION},
 };
-use drover_testkit::{World, wait};
+use drover_testkit::{World, objects, wait};
 use k8s_openapi::api::{
     certificates::v1::CertificateSigningRequest, coordination::v1::Lease, core::v1::Node, core::v1::Secret,
 };
@@ -23,6 +25,8 @@ drover_testkit::scenarios! {
         an_agent_that_is_started_again_is_known,
         an_agent_waits_until_its_cluster_is_accepted,
         a_cluster_that_was_silent_is_back_when_its_agent_is,
+        a_certificate_is_renewed_before_its_end,
+        an_agent_whose_hub_has_moved_joins_there,
     }
 }
 
@@ -109,5 +113,52 @@ async fn a_cluster_that_was_silent_is_back_when_its_agent_is(world: World) {
         cluster_says(cluster, CLUSTER_AVAILABLE, "True", "ManagedClusterAvailable")
     })
     .await;
+    pair.end().await;
+}
+
+/// The agent's own Secret.
+async fn until_credentials(pair: &Pair, what: &str, holds: impl Fn(&Secret) -> bool) -> Secret {
+    let secrets = Api::<Secret>::namespaced(pair.managed.client(), "open-cluster-management-agent");
+    wait::until(&secrets, "hub-kubeconfig-secret", what, holds).await
+}
+
+fn part(secret: &Secret, key: &str) -> String {
+    let data = secret.data.as_ref().and_then(|data| data.get(key));
+    data.map(|value| String::from_utf8_lossy(&value.0).into_owned()).unwrap_or_default()
+}
+
+async fn a_certificate_is_renewed_before_its_end(world: World) {
+    let mut pair = Pair::without_agent(world).await;
+    create(&pair.clusters(), objects::cluster(CLUSTER)).await;
+    pair.expiration_seconds = Some(3600);
+    pair.start();
+    pair.apply("before", json!([super::config_map("before", &json!({}))])).await;
+    let first = until_credentials(&pair, "there are some", |_| true).await;
+    pair.clock.advance(Duration::from_mins(50));
+    let is_another = |secret: &Secret| part(secret, "tls.crt") != part(&first, "tls.crt");
+    let second = until_credentials(&pair, "there are others", is_another).await;
+    assert_ne!(part(&second, "tls.key"), part(&first, "tls.key"));
+    pair.until_cluster("it is told", |cluster| {
+        cluster_says(cluster, CERTIFICATE_ROTATED, "True", "ClientCertificateUpdated")
+    })
+    .await;
+    pair.apply("after", json!([super::config_map("after", &json!({}))])).await;
+    pair.end().await;
+}
+
+async fn an_agent_whose_hub_has_moved_joins_there(world: World) {
+    let pair = Pair::new(world).await;
+    pair.apply("before", json!([super::config_map("before", &json!({}))])).await;
+    // The same hub, under another address. Who has lost his credentials, or gives them up, needs leave to join once more.
+    let rejoin = json!({ "metadata": { "annotations": { REJOIN_ANNOTATION: "true" } } });
+    change(&pair.clusters(), CLUSTER, rejoin).await;
+    let bootstrap = std::fs::read_to_string(&pair.bootstrap).expect("there is a bootstrap kubeconfig");
+    assert!(bootstrap.contains("127.0.0.1"));
+    std::fs::write(&pair.bootstrap, bootstrap.replace("127.0.0.1", "localhost")).expect("it can be changed");
+    let is_there = |secret: &Secret| part(secret, "kubeconfig").contains("https://localhost");
+    pair.later(until_credentials(&pair, "they are for the new address", is_there)).await;
+    pair.later(pair.apply("after", json!([super::config_map("after", &json!({}))]))).await;
+    let maps = Api::<k8s_openapi::api::core::v1::ConfigMap>::namespaced(pair.managed.client(), "default");
+    maps.get("before").await.expect("it stays");
     pair.end().await;
 }
