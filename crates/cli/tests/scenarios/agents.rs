@@ -6,6 +6,7 @@ mod bounds;
 mod join;
 mod killed;
 mod outage;
+mod several;
 mod works;
 
 use std::{path::PathBuf, pin::pin, time::Duration};

@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    path::Path,
     process::{Child, Command, Stdio},
 };
 
@@ -27,19 +28,30 @@ const KILLS: usize = 10;
 const WORKS: usize = 3;
 
 /// An agent in a process of its own.
-struct Process(Child);
+pub(super) struct Process(Child);
 
 impl Process {
     fn start(pair: &Pair) -> Self {
-        let child = Command::new(env!("CARGO_BIN_EXE_drover"))
-            .args(["agent", "--cluster-name", CLUSTER, "--health-listen", "127.0.0.1:0", "--kubeconfig"])
-            .arg(pair.managed.kubeconfig())
-            .arg("--bootstrap-kubeconfig")
-            .arg(&pair.bootstrap)
-            .env("RUST_LOG", "off")
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn();
+        let kubeconfig = pair.managed.kubeconfig();
+        Self::with(&[
+            ("--cluster-name", Path::new(CLUSTER)),
+            ("--kubeconfig", kubeconfig),
+            ("--bootstrap-kubeconfig", &pair.bootstrap),
+        ])
+    }
+
+    /// The agents of the clusters in a file, whose own objects are elsewhere.
+    pub(super) fn of_several(clusters: &Path, management: &Path) -> Self {
+        Self::with(&[("--clusters", clusters), ("--management-kubeconfig", management)])
+    }
+
+    fn with(options: &[(&str, &Path)]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_drover"));
+        command.args(["agent", "--health-listen", "127.0.0.1:0"]);
+        for (option, value) in options {
+            command.arg(option).arg(value);
+        }
+        let child = command.env("RUST_LOG", "off").stdout(Stdio::null()).stderr(Stdio::null()).spawn();
         Self(child.expect("drover can be run"))
     }
 }
