@@ -114,7 +114,7 @@ impl Resource {
 impl fmt::Display for Resource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let dot = if self.group.is_empty() { "" } else { "." };
-        let part = self.part.iter().map(|part| format!("/{part}")).collect::<String>();
+        let part = self.part.as_ref().map(|part| format!("/{part}")).unwrap_or_default();
         write!(f, "{}{part}{dot}{}", self.name, self.group)
     }
 }
@@ -142,8 +142,8 @@ impl Attempt<'_> {
         let group = if group.is_empty() { "/api".to_owned() } else { format!("/apis/{group}") };
         let namespace = self.namespace.map(|namespace| format!("namespaces/{namespace}/")).unwrap_or_default();
         let is_of_one = verb.is_of_one() || part.is_some();
-        let object = is_of_one.then(|| format!("/{}", self.name)).unwrap_or_default();
-        let part = part.iter().map(|part| format!("/{part}")).collect::<String>();
+        let object = if is_of_one { format!("/{}", self.name) } else { String::new() };
+        let part = part.as_ref().map(|part| format!("/{part}")).unwrap_or_default();
         let uri = format!("{group}/{version}/{namespace}{name}{object}{part}{}", verb.query());
         let body = if verb.method() == Method::GET { Vec::new() } else { b"{}".to_vec() };
         let content = if *verb == Verb::Patch { "application/merge-patch+json" } else { "application/json" };
