@@ -19,19 +19,25 @@ pub(crate) enum NotInstalled {
 
 /// Makes what is missing. What is there stays as it is: it may be another's.
 pub(crate) async fn install(managed: &Client) -> Result<(), NotInstalled> {
-    let names = [AppliedManifestWork::crd_name(), ClusterClaim::crd_name()];
     let definitions = Api::<CustomResourceDefinition>::all(managed.clone());
-    for crd in drover_api::crds().into_iter().filter(|crd| names.contains(&crd.name_any().as_str())) {
-        let name = crd.name_any();
-        let failed = |source| NotInstalled::Definition { name: name.clone(), source };
-        if definitions.get_opt(&name).await.map_err(failed)?.is_none() {
-            match definitions.create(&PostParams::default(), &crd).await {
-                Err(kube::Error::Api(status)) if status.is_already_exists() => {}
-                made => drop(made.map_err(failed)?),
-            }
+    for name in [AppliedManifestWork::crd_name(), ClusterClaim::crd_name()] {
+        let failed = |source| NotInstalled::Definition { name: name.to_owned(), source };
+        if definitions.get_opt(name).await.map_err(failed)?.is_none() {
+            make(&definitions, name).await.map_err(failed)?;
         }
-        let served = await_condition(definitions.clone(), &name, conditions::is_crd_established()).await;
-        served.map_err(|source| NotInstalled::NotServed { name, source })?;
+        let served = await_condition(definitions.clone(), name, conditions::is_crd_established()).await;
+        served.map_err(|source| NotInstalled::NotServed { name: name.to_owned(), source })?;
+    }
+    Ok(())
+}
+
+/// Makes one definition. They are written down when one is missing, and not at every start.
+async fn make(definitions: &Api<CustomResourceDefinition>, name: &str) -> Result<(), kube::Error> {
+    for crd in drover_api::crds().into_iter().filter(|crd| crd.name_any() == name) {
+        match definitions.create(&PostParams::default(), &crd).await {
+            Err(kube::Error::Api(status)) if status.is_already_exists() => {}
+            made => drop(made?),
+        }
     }
     Ok(())
 }

@@ -52,6 +52,9 @@ use self::{
 /// How long a work may be missing on the hub before what it has left on the cluster is removed.
 pub const EVICTION_GRACE: Duration = Duration::from_hours(1);
 
+/// How many works are listed at once. Works are large until they are [kept](work), and what they took then is not given back.
+const WORKS_AT_ONCE: u32 = 20;
+
 /// How an agent is run.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -305,7 +308,8 @@ impl Session {
         let site = Shared::new(Site::new(settings, queues.clone(), clock.clone()));
         let freshness = Freshness::default();
         let managed = &life.clusters.managed;
-        let works = Informer::<ManifestWork>::new(hub.clone(), watcher::Config::default(), &freshness, &life.metrics);
+        let few_at_once = watcher::Config::default().page_size(WORKS_AT_ONCE);
+        let works = Informer::<ManifestWork>::new(hub.clone(), few_at_once, &freshness, &life.metrics);
         self.foundation.spawn(works.within(life.options.identity.cluster.as_str()).run(site.clone()));
         self.watch::<AppliedManifestWork, _>(managed, watcher::Config::default(), &freshness, life, &site);
         let watching = Watching {

@@ -13,6 +13,7 @@ mod index;
 mod kinds;
 mod object;
 mod outcome;
+mod packed;
 mod remove;
 mod report;
 mod site;

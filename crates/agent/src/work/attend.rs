@@ -26,6 +26,7 @@ use super::{
     kinds::{self, Kind, NotLocated},
     object::{Place, changing, read, send},
     outcome::{Outcome, Retry, Seen, text},
+    packed::unpack,
     remove::remove_in_turn,
     site::Site,
 };
@@ -75,7 +76,7 @@ impl Attendance {
         let due = manifests.filter(|(_, (_, piece))| piece.is_due(self.clock.now()));
         due.map(|(ordinal, (object, piece))| Item {
             ordinal,
-            read: Manifest::read(ordinal, object),
+            read: Manifest::read(ordinal, &unpack(object)),
             piece: piece.clone(),
         })
         .collect()
@@ -184,7 +185,7 @@ impl Attendance {
 
     /// Whether the work itself defines the kind of one of its manifests.
     fn defines(&self, manifest: &Manifest) -> bool {
-        self.work.spec.manifests().iter().any(|other| {
+        self.work.spec.manifests().iter().map(unpack).any(|other| {
             let is = |pointer: &str, text: &str| other.pointer(pointer).and_then(Value::as_str) == Some(text);
             is("/kind", "CustomResourceDefinition")
                 && is("/spec/group", &manifest.group)

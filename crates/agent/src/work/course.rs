@@ -7,7 +7,7 @@ use drover_engine::work::{Known, Manifest, Presence, unreadable_meta, was_applie
 use drover_runtime::clock::after;
 use k8s_openapi::jiff::Timestamp;
 
-use super::object::Place;
+use super::{object::Place, packed::unpack};
 
 /// After how long a manifest that failed is tried again: first, and at most.
 const FIRST_REST: Duration = Duration::from_secs(1);
@@ -131,7 +131,7 @@ impl Course {
         let former = former.filter(|(course, _)| course.uid == work.metadata.uid);
         let manifests = work.spec.manifests();
         let pieces = manifests.iter().enumerate().map(|(ordinal, object)| {
-            let read = Manifest::read(ordinal, object);
+            let read = Manifest::read(ordinal, &unpack(object));
             let meta = read.map_or_else(|_| unreadable_meta(ordinal), |manifest| manifest.resource_meta(None));
             let unchanged = former.and_then(|(course, work)| {
                 let at = work.spec.manifests().iter().position(|former| former == object)?;

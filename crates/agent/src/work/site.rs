@@ -23,6 +23,7 @@ use super::{
     index::Index,
     kinds::Kinds,
     object::{Place, Resource},
+    packed::pack,
 };
 
 /// How an agent goes about works.
@@ -61,6 +62,7 @@ impl Queues {
 /// The works of one hub, and what is on the cluster of them.
 pub(crate) struct Site {
     pub(crate) settings: Settings,
+    /// The works, with their manifests [packed](super::packed).
     pub(crate) works: Store<ManifestWork>,
     pub(crate) applied: Store<AppliedManifestWork>,
     pub(crate) kinds: Kinds,
@@ -191,6 +193,10 @@ impl Site {
 impl Tracks<ManifestWork> for Site {
     fn store(&mut self) -> &mut Store<ManifestWork> {
         &mut self.works
+    }
+
+    fn trim(work: &mut ManifestWork) {
+        pack(work);
     }
 
     fn changed(&mut self, change: &Change<ManifestWork>) {
