@@ -4,7 +4,9 @@ use std::{
     collections::BTreeMap,
     fs,
     net::SocketAddr,
+    num::NonZero,
     path::{Path, PathBuf},
+    thread,
     time::Duration,
 };
 
@@ -112,13 +114,16 @@ struct Entry {
 impl AgentCommand {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         log();
-        tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(self.serve())
+        let entries = self.entries()?;
+        // An agent waits most of the time, and every thread has memory of its own.
+        let threads = thread::available_parallelism().map_or(1, NonZero::get).min(entries.len());
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build()?;
+        runtime.block_on(self.serve(entries))
     }
 
-    async fn serve(self) -> anyhow::Result<()> {
+    async fn serve(self, entries: Vec<Entry>) -> anyhow::Result<()> {
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
-        let entries = self.entries()?;
         let metrics = Metrics::new();
         let server = Server::bind(self.health_listen).await.with_context(|| {
             format!(
