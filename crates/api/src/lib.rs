@@ -13,6 +13,7 @@ mod crd;
 pub mod drover;
 pub mod grammar;
 pub mod names;
+pub mod olm;
 pub mod reference;
 mod schema;
 mod spec;

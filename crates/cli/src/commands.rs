@@ -1,6 +1,7 @@
 //! What `drover` can be told to do, one module for each command.
 
 mod agent;
+mod approve_operators;
 mod crds;
 mod hub;
 
@@ -24,6 +25,7 @@ use tracing_subscriber::EnvFilter;
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Agent(Box<agent::AgentCommand>),
+    ApproveOperators(Box<approve_operators::ApproveOperators>),
     Crds(crds::Crds),
     Hub(Box<hub::HubCommand>),
 }
@@ -32,6 +34,7 @@ impl Command {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         match self {
             Self::Agent(command) => command.run(),
+            Self::ApproveOperators(command) => command.run(),
             Self::Crds(command) => command.run(),
             Self::Hub(command) => command.run(),
         }

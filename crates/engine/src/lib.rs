@@ -19,5 +19,6 @@ mod quantity;
 pub mod registration;
 pub mod rollout;
 pub mod template;
+pub mod upgrade;
 mod words;
 pub mod work;

@@ -105,6 +105,11 @@ impl World {
         identity::by_token(self, namespace, name).await
     }
 
+    /// The kubeconfig of a service account that is there. It goes with the server.
+    pub async fn service_account_kubeconfig(&self, namespace: &str, name: &str) -> PathBuf {
+        identity::kubeconfig_with_token(self, namespace, name).await
+    }
+
     /// The client of somebody who has been given this token.
     #[must_use]
     pub fn bearing(&self, token: TokenRequest) -> Client {

@@ -1,6 +1,6 @@
 //! The upgrade of a group of clusters, with what is to happen before and after on each of them.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt, str::FromStr};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, LabelSelectorRequirement};
 use kube::CustomResource;
@@ -162,6 +162,30 @@ pub struct OperatorRef {
     pub namespace: String,
 }
 
+/// A text that names no operator.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{0:?} names no operator: write the namespace and the name of its Subscription, such as openshift-operators/openshift-gitops-operator"
+)]
+pub struct InvalidOperator(String);
+
+impl FromStr for OperatorRef {
+    type Err = InvalidOperator;
+
+    fn from_str(text: &str) -> Result<Self, InvalidOperator> {
+        let is_part = |part: &str| !part.is_empty() && !part.contains(|c: char| c == '/' || c.is_whitespace());
+        let parts = text.split_once('/').filter(|(namespace, name)| is_part(namespace) && is_part(name));
+        let (namespace, name) = parts.ok_or_else(|| InvalidOperator(text.to_owned()))?;
+        Ok(Self { name: name.to_owned(), namespace: namespace.to_owned() })
+    }
+}
+
+impl fmt::Display for OperatorRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
+
 /// How clusters are upgraded.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -296,4 +320,20 @@ pub struct ClustersSummary {
     /// How many of them wait for their turn.
     #[serde(default)]
     pub pending: i32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_operator_is_named_by_namespace_and_name() {
+        let operator: OperatorRef = "operators/gitops.v1".parse().expect("an operator");
+        assert_eq!((operator.namespace.as_str(), operator.name.as_str()), ("operators", "gitops.v1"));
+        assert_eq!(operator.to_string(), "operators/gitops.v1");
+        for text in ["", "gitops", "/gitops", "operators/", "a/b/c", "operators/git ops"] {
+            let error = text.parse::<OperatorRef>().expect_err(text).to_string();
+            assert!(error.contains("openshift-operators/openshift-gitops-operator"), "{error}");
+        }
+    }
 }

@@ -3,10 +3,13 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
-use drover_testkit::World;
-use serde_json::Value;
+use drover_api::{cluster::ManagedClustersUpgrade, grammar::Timeout};
+use drover_engine::upgrade::operator_work::{Approver, work};
+use drover_testkit::{World, golden};
+use serde_json::{Value, json};
 
 use crate::documents::{Document, read, repository};
 
@@ -68,4 +71,26 @@ fn is_object_file(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     path.extension().is_some_and(|extension| extension == "yaml")
         && !["kustomization.yaml", "nameReference.yaml"].contains(&name)
+}
+
+/// The work of the example upgrade for one cluster, made as a hub would make it.
+#[test]
+fn the_work_for_operators_is_what_a_hub_makes() {
+    let upgrade = repository().join("examples/cluster-upgrade/managed-clusters-upgrade.yaml");
+    let [upgrade] = &read::<ManagedClustersUpgrade>(&upgrade)[..] else { panic!("the example is one upgrade") };
+    let operators = upgrade.spec.ocp_operators.as_ref().expect("the example upgrades operators");
+    let strategy = upgrade.spec.upgrade_strategy.as_ref().expect("the example has a strategy");
+    let timeout = strategy.operators_upgrade_timeout.as_ref().map_or(Duration::from_mins(10), Timeout::get);
+    let approver = Approver::Drover { image: "registry.example.com/drover/drover:0.1.0".to_owned() };
+    let work = json!({
+        "apiVersion": "work.open-cluster-management.io/v1",
+        "kind": "ManifestWork",
+        "metadata": { "name": "spoke1-operators-upgrade", "namespace": "spoke1" },
+        "spec": work(operators, timeout, &approver),
+    });
+    let text = format!(
+        "# The work that upgrades operators on cluster spoke1: a Job that approves their install plans, as an account that may do nothing else.\n{}",
+        serde_saphyr::to_string(&work).expect("a work can be written")
+    );
+    golden::assert_matches("examples/cluster-upgrade/works/operators-upgrade.yaml", &text);
 }

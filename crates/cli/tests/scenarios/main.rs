@@ -4,6 +4,7 @@
 
 mod addons;
 mod agents;
+mod approval;
 mod bodies;
 mod both_versions;
 #[path = "../../../api/tests/api/case.rs"]

@@ -44,8 +44,13 @@ async fn deploy(client: &Client, folder: &str) {
         .map(|file| file.expect("a file").path())
         .collect();
     files.sort();
+    apply(client, files.iter().flat_map(|file| read(file))).await;
+}
+
+/// Applies objects in that order.
+pub(crate) async fn apply(client: &Client, objects: impl IntoIterator<Item = DynamicObject>) {
     let mut kinds = BTreeMap::new();
-    for object in files.iter().flat_map(|file| read::<DynamicObject>(file)) {
+    for object in objects {
         let types = object.types.clone().expect("it says what it is");
         let kind = GroupVersionKind::try_from(&types).expect("a valid kind");
         let known = (types.api_version, types.kind);

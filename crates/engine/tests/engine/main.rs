@@ -1,6 +1,7 @@
 //! What the engine promises, by rule and by property.
 
 mod addon_request;
+mod approval_properties;
 mod certificate;
 mod dependencies;
 mod faulty;

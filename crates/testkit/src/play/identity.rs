@@ -103,18 +103,32 @@ pub(super) async fn make_account(world: &World, namespace: &str, name: &str) {
 
 /// A client that acts as a service account, by a token.
 pub(crate) async fn by_token(world: &World, namespace: &str, name: &str) -> Client {
+    with_token(world, token(world, namespace, name).await)
+}
+
+/// A kubeconfig of a service account, which goes with the server.
+pub(crate) async fn kubeconfig_with_token(world: &World, namespace: &str, name: &str) -> PathBuf {
+    let credentials = bearer(token(world, namespace, name).await);
+    world.write_kubeconfig(&format!("{namespace}-{name}"), &credentials)
+}
+
+async fn token(world: &World, namespace: &str, name: &str) -> TokenRequest {
     let accounts = Api::<ServiceAccount>::namespaced(world.client(), namespace);
     let request = TokenRequest { spec: Some(TokenRequestSpec::default()), ..TokenRequest::default() };
     let token = accounts.create_token_request(name, &PostParams::default(), &request).await;
-    with_token(world, token.expect("a token is given out"))
+    token.expect("a token is given out")
 }
 
 /// A client that acts as the service account that a token was given out for.
 pub(crate) fn with_token(world: &World, token: TokenRequest) -> Client {
     let mut config = world.anonymous();
-    let status = token.status.expect("a token request is answered at once");
-    config.auth_info.token = status.token.map(Into::into);
+    config.auth_info = bearer(token);
     connect(config)
+}
+
+fn bearer(token: TokenRequest) -> AuthInfo {
+    let status = token.status.expect("a token request is answered at once");
+    AuthInfo { token: status.token.map(Into::into), ..AuthInfo::default() }
 }
 
 /// Lets a subject do what `rules` say everywhere.

@@ -1,0 +1,127 @@
+//! Where the versions are kept that operators are upgraded to, so that whoever goes on after a restart goes for the same.
+
+use std::{collections::BTreeMap, str::FromStr};
+
+use anyhow::Context as _;
+use drover_api::drover::OperatorTarget;
+use drover_engine::upgrade::approval::Targets;
+use drover_runtime::clock::Clock;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::{
+    Api, Client,
+    api::{ObjectMeta, PostParams},
+};
+
+use super::{PAUSE, announce};
+
+/// The key of the ConfigMap under which the versions are.
+const TARGETS: &str = "targets";
+
+/// The namespace and the name of the ConfigMap.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct RecordName {
+    namespace: String,
+    name: String,
+}
+
+/// A text that names no ConfigMap.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct InvalidRecord(String);
+
+impl std::error::Error for InvalidRecord {}
+
+impl std::fmt::Display for InvalidRecord {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?} names no ConfigMap: write its namespace and name, such as default/approved-operators", self.0)
+    }
+}
+
+impl FromStr for RecordName {
+    type Err = InvalidRecord;
+
+    fn from_str(text: &str) -> Result<Self, InvalidRecord> {
+        let parts = text.split_once('/').filter(|(namespace, name)| !namespace.is_empty() && !name.is_empty());
+        let (namespace, name) =
+            parts.filter(|(_, name)| !name.contains('/')).ok_or_else(|| InvalidRecord(text.to_owned()))?;
+        Ok(Self { namespace: namespace.to_owned(), name: name.to_owned() })
+    }
+}
+
+/// The ConfigMap. It is made once and never changed.
+pub(super) struct Record {
+    maps: Api<ConfigMap>,
+    place: RecordName,
+    clock: Clock,
+}
+
+impl Record {
+    pub(super) fn new(client: &Client, place: &RecordName, clock: Clock) -> Self {
+        Self { maps: Api::namespaced(client.clone(), &place.namespace), place: place.clone(), clock }
+    }
+
+    /// What was recorded, if anything was.
+    pub(super) async fn read(&self) -> anyhow::Result<Option<Targets>> {
+        loop {
+            match self.maps.get_opt(&self.place.name).await {
+                Ok(map) => return map.map(|map| self.targets(map)).transpose(),
+                Err(error) => self.rest(error).await.with_context(|| format!("could not read {}", self.name()))?,
+            }
+        }
+    }
+
+    /// Records versions, unless some are recorded already. Those that are in force are returned.
+    pub(super) async fn make(&self, targets: Targets) -> anyhow::Result<Targets> {
+        let map = self.map(&targets)?;
+        loop {
+            match self.maps.create(&PostParams::default(), &map).await {
+                Ok(_) => return Ok(targets),
+                // Whoever made it was here before us, or we were, and did not hear the answer.
+                Err(kube::Error::Api(status)) if status.reason == "AlreadyExists" => {
+                    return self.read().await.map(|recorded| recorded.unwrap_or(targets));
+                }
+                Err(error) => self.rest(error).await.with_context(|| {
+                    format!(
+                        "could not make {}, and approves nothing without: see that its namespace is there",
+                        self.name()
+                    )
+                })?,
+            }
+        }
+    }
+
+    /// Waits for a better moment, if there may be one.
+    async fn rest(&self, error: kube::Error) -> kube::Result<()> {
+        let is_passing = match &error {
+            kube::Error::Api(status) => status.code == 429 || status.code >= 500,
+            _ => true,
+        };
+        if !is_passing {
+            return Err(error);
+        }
+        announce(format_args!("the server did not answer for {}, and will be asked again: {error}", self.name()));
+        self.clock.sleep(PAUSE).await;
+        Ok(())
+    }
+
+    fn name(&self) -> String {
+        format!("the ConfigMap {}/{}", self.place.namespace, self.place.name)
+    }
+
+    fn map(&self, targets: &Targets) -> anyhow::Result<ConfigMap> {
+        let targets: Vec<_> = targets
+            .iter()
+            .map(|(operator, version)| OperatorTarget { operator: operator.clone(), version: version.clone() })
+            .collect();
+        let metadata = ObjectMeta { name: Some(self.place.name.clone()), ..ObjectMeta::default() };
+        let data = BTreeMap::from([(TARGETS.to_owned(), serde_json::to_string(&targets)?)]);
+        Ok(ConfigMap { metadata, data: Some(data), ..ConfigMap::default() })
+    }
+
+    fn targets(&self, map: ConfigMap) -> anyhow::Result<Targets> {
+        let text = map.data.unwrap_or_default().remove(TARGETS).unwrap_or_default();
+        let targets: Vec<OperatorTarget> = serde_json::from_str(&text).with_context(|| {
+            format!("{} does not hold what was recorded under `{TARGETS}`: delete it to begin anew", self.name())
+        })?;
+        Ok(targets.into_iter().map(|target| (target.operator, target.version)).collect())
+    }
+}
