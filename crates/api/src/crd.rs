@@ -56,7 +56,14 @@ pub fn crds() -> Vec<CustomResourceDefinition> {
         crd::<addon::AddOnHubConfig>(),
         crd::<drover::ConfigRevision>(),
         crd::<drover::AddOnRollout>(),
-        crd::<drover::ClusterUpgrade>(),
+        with_root_rule(
+            crd::<drover::ClusterUpgrade>(),
+            &json!({
+                "rule": "self.spec.target == oldSelf.spec.target || !has(oldSelf.status) || !has(oldSelf.status.phase) || oldSelf.status.phase in ['Waiting', 'Complete', 'Failed']",
+                "message": "the target of a cluster under way never changes: edit the ManagedClustersUpgrade, and the cluster follows when it is done",
+                "fieldPath": ".spec.target",
+            }),
+        ),
     ]
 }
 
@@ -141,6 +148,15 @@ fn with_defaulted_spec(mut crd: CustomResourceDefinition, spec: &Value) -> Custo
 fn with_spec_rule(mut crd: CustomResourceDefinition, rule: &Value) -> CustomResourceDefinition {
     let rule: ValidationRule = serde_json::from_value(rule.clone()).expect("a rule of ours is a rule of Kubernetes'");
     for schema in crd.spec.versions.iter_mut().filter_map(root_schema).filter_map(spec_schema) {
+        schema.x_kubernetes_validations.get_or_insert_default().push(rule.clone());
+    }
+    crd
+}
+
+/// Adds a rule on the whole of a kind.
+fn with_root_rule(mut crd: CustomResourceDefinition, rule: &Value) -> CustomResourceDefinition {
+    let rule: ValidationRule = serde_json::from_value(rule.clone()).expect("a rule of ours is a rule of Kubernetes'");
+    for schema in crd.spec.versions.iter_mut().filter_map(root_schema) {
         schema.x_kubernetes_validations.get_or_insert_default().push(rule.clone());
     }
     crd

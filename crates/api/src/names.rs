@@ -174,3 +174,20 @@ pub const CERTIFICATES_SIGNED: &str = "drover.dev/CertificatesSigned";
 pub const FEATURE_LABEL_PREFIX: &str = "feature.open-cluster-management.io/addon-";
 /// The namespace on managed clusters that agents of add-ons are in, unless something else is said.
 pub const AGENT_NAMESPACE: &str = "open-cluster-management-agent-addon";
+
+/// The label of works of an upgrade, with the name of the ClusterUpgrade that they are for.
+pub const UPGRADE_LABEL: &str = "drover.dev/upgrade";
+/// The label of such works that says what they are for.
+pub const UPGRADE_PART_LABEL: &str = "drover.dev/upgrade-part";
+/// The annotation of a cluster that names the upgrade it is a part of at the moment: its namespace, a slash, its name.
+pub const UPGRADED_BY_ANNOTATION: &str = "drover.dev/upgraded-by";
+/// The annotation of an upgrade that may upgrade the cluster on which the hub runs.
+pub const UPGRADE_HUB_ANNOTATION: &str = "drover.dev/upgrade-hub";
+/// The finalizer of an upgrade: clusters have to be let go.
+pub const UPGRADE_FINALIZER: &str = "drover.dev/upgrade";
+/// The label of the cluster on which the hub runs.
+pub const LOCAL_CLUSTER_LABEL: &str = "local-cluster";
+/// The label of a cluster that says in which turn it is upgraded: a number, those with a lower one first; 0 without it.
+pub const UPGRADE_PRIORITY_LABEL: &str = "drover.dev/upgrade-priority";
+/// The claim of a cluster that says which version of OpenShift it runs.
+pub const VERSION_CLAIM: &str = "version.openshift.io";

@@ -15,10 +15,12 @@ pub enum Area {
     AddOn,
     /// Works: sets of them on the clusters of placements, and those that have done what they were for.
     Work,
+    /// Upgrades of clusters.
+    Upgrade,
 }
 
 impl Area {
-    const ALL: [Self; 5] = [Self::Cluster, Self::ClusterSet, Self::Placement, Self::AddOn, Self::Work];
+    const ALL: [Self; 6] = [Self::Cluster, Self::ClusterSet, Self::Placement, Self::AddOn, Self::Work, Self::Upgrade];
 
     fn name(self) -> &'static str {
         match self {
@@ -27,6 +29,7 @@ impl Area {
             Self::Placement => "placement",
             Self::AddOn => "addon",
             Self::Work => "work",
+            Self::Upgrade => "upgrade",
         }
     }
 }
@@ -101,8 +104,8 @@ mod tests {
 
     #[test]
     fn some_can_be_chosen_or_left_out() {
-        assert_eq!(read("*"), Ok("cluster,clusterset,placement,addon,work".to_owned()));
-        assert_eq!(read("*,-placement"), Ok("cluster,clusterset,addon,work".to_owned()));
+        assert_eq!(read("*"), Ok("cluster,clusterset,placement,addon,work,upgrade".to_owned()));
+        assert_eq!(read("*,-placement"), Ok("cluster,clusterset,addon,work,upgrade".to_owned()));
         assert_eq!(read("placement, clusterset"), Ok("clusterset,placement".to_owned()));
     }
 

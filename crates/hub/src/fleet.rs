@@ -35,6 +35,7 @@ use crate::{
     cluster::Belongings,
     config::Configs,
     placement::{Judging, slices_of},
+    upgrade::Upgrades,
     work::WorkSets,
 };
 
@@ -64,6 +65,8 @@ pub(crate) struct Fleet {
     pub(crate) tokens: Tokens,
     /// The sets of works, and where their works are.
     pub(crate) work_sets: WorkSets,
+    /// The upgrades of clusters, and how far they are on each.
+    pub(crate) upgrades: Upgrades,
     /// Whether this hub is who keeps clusters: says by taints whether they are there, and sees them out.
     pub(crate) keeps_clusters: bool,
     /// What add-ons are configured with.
@@ -104,6 +107,8 @@ pub(crate) struct Queues {
     pub(crate) work_sets: Arc<Queue<ObjectKey>>,
     /// Works, about when they have done what they were for.
     pub(crate) completions: Arc<Queue<ObjectKey>>,
+    /// Upgrades of clusters.
+    pub(crate) upgrades: Arc<Queue<ObjectKey>>,
 }
 
 impl Queues {
@@ -125,6 +130,7 @@ impl Queues {
             addon_requests: queue(),
             work_sets: queue(),
             completions: queue(),
+            upgrades: queue(),
         }
     }
 }
@@ -186,6 +192,7 @@ impl Fleet {
             addons: Inventory::default(),
             tokens: Tokens::default(),
             work_sets: WorkSets::default(),
+            upgrades: Upgrades::default(),
             keeps_clusters: false,
             configs: Configs::new("", &queues, &Freshness::default()),
             dialect: Dialect::default(),
@@ -266,6 +273,14 @@ impl Fleet {
         slices.flat_map(|status| &status.decisions).map(|decision| decision.cluster_name.clone())
     }
 
+    /// Whether works can be made for a cluster: it is accepted, stays, and has a namespace.
+    pub(crate) fn takes_works(&self, cluster: &ClusterName) -> bool {
+        let found = self.cluster(cluster);
+        let is_in = found.is_some_and(|it| it.spec.hub_accepts_client && it.metadata.deletion_timestamp.is_none());
+        let namespace = self.belongings.namespace(cluster);
+        is_in && namespace.is_some_and(|namespace| namespace.metadata.deletion_timestamp.is_none())
+    }
+
     /// Whether a cluster says that it is available.
     pub(crate) fn is_online(&self, cluster: &ClusterName) -> bool {
         let cluster = self.cluster(cluster).filter(|cluster| cluster.metadata.deletion_timestamp.is_none());
@@ -301,6 +316,7 @@ impl Tracks<ManagedCluster> for Fleet {
         self.mark_belongings(change);
         self.mark_addons(change);
         self.mark_work_sets(change);
+        self.mark_upgrades(change);
         let cluster = ClusterName::from(&*change.key.name);
         let mut touched = Vec::new();
         for (set, members) in &mut self.members {
@@ -348,6 +364,9 @@ impl Tracks<ManagedClusterSet> for Fleet {
             }
         }
         self.queues.sets.mark(change.key.clone());
+        if !same_members {
+            self.mark_selecting_upgrades();
+        }
     }
 }
 
@@ -373,6 +392,7 @@ impl Tracks<ManagedClusterSetBinding> for Fleet {
             self.bound.entry(new).or_default().insert(change.key.clone());
         }
         self.reach_changed_in(&change.key.namespace);
+        self.mark_selecting_upgrades();
     }
 }
 
@@ -384,6 +404,7 @@ impl Tracks<Placement> for Fleet {
     fn changed(&mut self, change: &Change<Placement>) {
         self.mark_followers_of(change);
         self.mark_work_sets_of(&change.key);
+        self.mark_upgrades_of(&change.key);
         match &change.new {
             None => {
                 self.judging.remove(&change.key);
@@ -417,10 +438,12 @@ impl Tracks<PlacementDecision> for Fleet {
                 self.count_selection(&selection.cluster_name, &placement, group.as_ref());
                 self.look_again_at_member(&placement, &selection.cluster_name);
                 self.look_again_at_work(&placement, &selection.cluster_name);
+                self.look_again_at_upgrade(&placement, &selection.cluster_name);
             }
             self.mark_placement(&placement, Judging::stored_changed);
             self.mark_followers(&placement);
             self.mark_work_sets_of(&placement);
+            self.mark_upgrades_of(&placement);
         }
     }
 }

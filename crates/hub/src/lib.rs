@@ -4,6 +4,9 @@
 //! controller decides on its keys with the fleet in view and writes what differs. Of several hubs one leads and writes; the
 //! others keep their fleet warm.
 
+#[macro_use]
+mod manifest_work;
+
 mod addon;
 mod cluster;
 mod cluster_set;
@@ -12,8 +15,10 @@ mod controllers;
 mod debug;
 mod fleet;
 mod placement;
+mod refusal;
 mod signer;
 mod stale;
+mod upgrade;
 mod work;
 
 use std::{collections::BTreeSet, fmt::Debug, io, net::SocketAddr};
@@ -21,9 +26,10 @@ use std::{collections::BTreeSet, fmt::Debug, io, net::SocketAddr};
 use drover_api::{
     addon::{AddOnHubConfig, ClusterManagementAddOn, ManagedClusterAddOn},
     cluster::{
-        AddOnPlacementScore, ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding, Placement, PlacementDecision,
+        AddOnPlacementScore, ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding, ManagedClustersUpgrade,
+        Placement, PlacementDecision,
     },
-    drover::{AddOnRollout, ConfigRevision},
+    drover::{AddOnRollout, ClusterUpgrade, ConfigRevision},
     work::{ManifestWork, ManifestWorkReplicaSet},
 };
 use drover_engine::cluster_set::{DEFAULT_SET, GLOBAL_SET};
@@ -66,9 +72,10 @@ use crate::{
     debug::Debugger,
     fleet::{Fleet, Queues},
     placement::Placements,
+    upgrade::{ClusterUpgrades, UpgradeWork, upgrade_works},
     work::{Completions, FinishingWork, PlacedWork, ReplicaSets, placed_works},
 };
-pub use drover_engine::addon::set::EPOCH;
+pub use drover_engine::{addon::set::EPOCH, upgrade::operator_work::Approver};
 
 pub use crate::{
     addon::{Dialect, detect_dialect},
@@ -103,6 +110,8 @@ pub struct Options {
     pub adopt_existing: bool,
     /// In whose words it reports on add-ons.
     pub dialect: Dialect,
+    /// What upgrades operators on clusters; without it they can not be.
+    pub approver: Option<Approver>,
     /// The epoch of the renderer: [`EPOCH`], unless somebody tries what a later Drover would do to what this one has rendered.
     pub epoch: i64,
 }
@@ -201,6 +210,7 @@ fn empty_fleet(
     let mut fleet = Fleet::new(queues.clone(), clock.clone());
     fleet.dialect = options.dialect;
     fleet.epoch = options.epoch;
+    fleet.upgrades.approver.clone_from(&options.approver);
     fleet.keeps_clusters = options.controllers.runs(Area::Cluster);
     fleet.addons.workshop.metrics = metrics.clone();
     fleet.configs = Configs::new(&options.namespace, queues, freshness);
@@ -252,7 +262,7 @@ impl Watches<'_> {
         self.all::<Placement>();
         self.all::<PlacementDecision>();
         self.all::<AddOnPlacementScore>();
-        if [Area::Cluster, Area::AddOn, Area::Work].into_iter().any(|area| controllers.runs(area)) {
+        if [Area::Cluster, Area::AddOn, Area::Work, Area::Upgrade].into_iter().any(|area| controllers.runs(area)) {
             self.all::<Namespace>();
         }
         if controllers.runs(Area::Cluster) || controllers.runs(Area::AddOn) {
@@ -276,6 +286,11 @@ impl Watches<'_> {
             self.all::<ManifestWorkReplicaSet>();
             self.some::<PlacedWork>(placed_works());
             self.all::<FinishingWork>();
+        }
+        if controllers.runs(Area::Upgrade) {
+            self.all::<ManagedClustersUpgrade>();
+            self.all::<ClusterUpgrade>();
+            self.some::<UpgradeWork>(upgrade_works());
         }
         self.role_bindings(controllers);
     }
@@ -392,6 +407,11 @@ fn run_controllers(options: &Options, queues: Queues, client: &Client, tools: &T
     } else {
         queues.work_sets.close();
         queues.completions.close();
+    }
+    if options.controllers.runs(Area::Upgrade) {
+        stage.control(ClusterUpgrades::new(tools.metrics.clone()), queues.upgrades, client, tools);
+    } else {
+        queues.upgrades.close();
     }
     // Versions are not OCM's.
     if options.controllers.runs(Area::AddOn) && options.dialect == Dialect::Drover {

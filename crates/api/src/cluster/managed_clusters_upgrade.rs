@@ -2,14 +2,14 @@
 
 use std::{collections::BTreeMap, fmt, str::FromStr};
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, LabelSelectorRequirement};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, LabelSelectorRequirement, Time};
 use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
     drover::Acknowledged,
-    grammar::Timeout,
+    grammar::{SetFingerprint, Timeout},
     reference::PlacementRef,
     schema::{self, rules},
     work::ManifestWorkSpec,
@@ -203,6 +203,13 @@ pub struct UpgradeStrategy {
     /// How long the upgrade of one cluster's operators may take before it counts as failed; 10m where it is not set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operators_upgrade_timeout: Option<Timeout>,
+    /// How many clusters may fail before no more are begun; any number where it is not set. A canary may never fail.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-kubernetes-validations" = rules([("self >= 0", "0 lets no cluster fail; leave it out to go on whatever fails")])))]
+    pub max_failures: Option<i32>,
+    /// How long the canaries have to have been done before another cluster is begun; no time where it is not set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub canary_soak: Option<Timeout>,
 }
 
 /// Which clusters are the canaries.
@@ -225,6 +232,9 @@ pub struct CanaryClusters {
 pub struct UpgradeAction {
     /// What is applied to the cluster, in the shape of a ManifestWork's spec.
     pub manifest_work: ManifestWorkSpec,
+    /// How long it may take before it counts as failed; as long as the upgrade of a cluster where it is not set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<Timeout>,
 }
 
 /// What an upgrade came to so far.
@@ -241,9 +251,19 @@ pub struct ManagedClustersUpgradeStatus {
     /// How many clusters are done out of how many, such as 3/12.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<String>,
+    /// What keeps clusters from being begun that wait for their turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// When all clusters will be done, if they take as long as those that are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::time")]
+    pub estimated_completion: Option<Time>,
     /// The generation of this object that the status was found for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
+    /// That the canaries are done, and with what. It stays so for that target.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub canaries_passed: Option<CanariesPassed>,
     /// The requests, made by annotations, that the hub has taken up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub acknowledged: Option<Acknowledged>,
@@ -259,6 +279,16 @@ pub struct ManagedClustersUpgradeStatus {
     /// How the actions after the upgrade are doing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub post_upgrade_action_summary: Option<ActionSummary>,
+}
+
+/// That all canaries were upgraded.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CanariesPassed {
+    /// The fingerprint of what they were upgraded to.
+    pub target: SetFingerprint,
+    /// When the last of them was.
+    #[schemars(schema_with = "schema::time")]
+    pub time: Time,
 }
 
 /// What an upgrade is doing as a whole.

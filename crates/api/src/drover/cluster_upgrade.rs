@@ -1,14 +1,14 @@
 //! One cluster's part of an upgrade.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Acknowledged;
 use crate::{
-    cluster::{OperatorRef, OperatorUpgrades, TargetVersion},
-    grammar::SpecHash,
+    cluster::{OperatorUpgrades, TargetVersion},
+    grammar::SetFingerprint,
     schema::{self, MAX_NAME, rules},
 };
 
@@ -28,15 +28,13 @@ use crate::{
     printcolumn(name = "Upgrade", type_ = "string", json_path = ".spec.upgrade.name"),
     printcolumn(name = "Version", type_ = "string", json_path = ".spec.target.version"),
     printcolumn(name = "Phase", type_ = "string", json_path = ".status.phase"),
+    printcolumn(name = "Reason", type_ = "string", json_path = ".status.reason"),
     printcolumn(name = "Since", type_ = "date", json_path = ".status.phaseStarted"),
     printcolumn(name = "Message", type_ = "string", json_path = ".status.message"),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
 #[schemars(extend("x-kubernetes-validations" = rules([
-    (
-        "self.target == oldSelf.target && self.upgrade == oldSelf.upgrade",
-        "the target of a cluster under way never changes: edit the ManagedClustersUpgrade, and the cluster follows when it is done"
-    ),
+    ("self.upgrade == oldSelf.upgrade", "a part of one upgrade never becomes a part of another: make another one"),
 ])))]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterUpgradeSpec {
@@ -85,9 +83,15 @@ pub struct ClusterUpgradeStatus {
     /// What was being done when it failed, and is gone on with if it succeeds after all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_phase: Option<ClusterUpgradePhase>,
+    /// One word for what the cluster waits for, or what failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
     /// What the cluster waits for, or what failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// The generation of this object that the status was found for. What was said of another target is said of nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
     /// The version that the cluster ran when its upgrade began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_version: Option<String>,
@@ -108,9 +112,6 @@ pub struct ClusterUpgradeStatus {
     /// The action after the upgrade, once it has succeeded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub post_action: Option<ActionDone>,
-    /// The operators that are upgraded, with the versions that waited for approval when their turn came.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub operators: Vec<OperatorTarget>,
     /// The requests, made by annotations, that the hub has taken up for this cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub acknowledged: Option<Acknowledged>,
@@ -118,34 +119,24 @@ pub struct ClusterUpgradeStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::time")]
     pub platform_completed: Option<Time>,
+    /// When the cluster's operators were upgraded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::time")]
+    pub operators_completed: Option<Time>,
     /// When the upgrade of the cluster ended, well or not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::time")]
     pub finished: Option<Time>,
-    /// Which parts are done, and what became of them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(schema_with = "schema::conditions")]
-    pub conditions: Vec<Condition>,
 }
 
 /// An action that has succeeded. It stays done when what it left on the cluster is cleaned up.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ActionDone {
-    /// The hash of the action: another action has not been done yet.
-    pub hash: SpecHash,
+    /// The fingerprint of the action: another action has not been done yet.
+    pub action: SetFingerprint,
     /// When it succeeded.
     #[schemars(schema_with = "schema::time")]
     pub time: Time,
-}
-
-/// An operator that is upgraded.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct OperatorTarget {
-    /// The operator's subscription.
-    #[serde(flatten)]
-    pub operator: OperatorRef,
-    /// The version that it is upgraded to, and not beyond.
-    pub version: String,
 }
 
 /// What is being done to a cluster. It is in exactly one phase.

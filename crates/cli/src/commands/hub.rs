@@ -6,8 +6,11 @@ use std::{env, fmt::Debug, fs, net::SocketAddr, path::PathBuf, process};
 
 use anyhow::{Context, bail};
 use clap::Args;
-use drover_api::{cluster::Placement, drover::AddOnRollout};
-use drover_hub::{Area, Controllers, Dialect, EPOCH, Hub, Options, detect_dialect};
+use drover_api::{
+    cluster::{ManagedClustersUpgrade, Placement},
+    drover::{AddOnRollout, ClusterUpgrade},
+};
+use drover_hub::{Approver, Area, Controllers, Dialect, EPOCH, Hub, Options, detect_dialect};
 use drover_runtime::{clock::Clock, store::ObjectKey};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::{Api, Client, Resource, api::ListParams};
@@ -28,7 +31,7 @@ const BOOTSTRAP_GROUP: &str = "system:bootstrappers:managedcluster";
 
 /// Run the hub's controllers against a Kubernetes that has Drover's API, or, with --embedded, on an API server of their own.
 ///
-/// Today these are the controllers of clusters, cluster sets, their bindings, placements, and add-ons. Of several hubs on
+/// Today these are the controllers of clusters, cluster sets, their bindings, placements, add-ons, sets of works, and upgrades of clusters. Of several hubs on
 /// one Kubernetes one leads, and another takes over when it ends.
 #[derive(Debug, Args)]
 pub(crate) struct HubCommand {
@@ -56,9 +59,9 @@ pub(crate) struct HubCommand {
     /// Where /healthz, /readyz and /metrics are served.
     #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:8080")]
     health_listen: SocketAddr,
-    /// Which controllers to run: cluster, clusterset (with its bindings), placement, addon, work; * for all, -name to leave one
-    /// out. `*,-cluster,-clusterset` leaves registration to OCM's own controllers, `*,-placement` placements, `*,-addon` add-ons, and
-    /// `*,-work` sets of works.
+    /// Which controllers to run: cluster, clusterset (with its bindings), placement, addon, work, upgrade; * for all, -name to leave one
+    /// out. `*,-cluster,-clusterset` leaves registration to OCM's own controllers, `*,-placement` placements, `*,-addon` add-ons,
+    /// `*,-work` sets of works, and `*,-upgrade` upgrades of clusters.
     #[arg(long, value_name = "LIST", default_value = "*", allow_hyphen_values = true)]
     controllers: Controllers,
     /// A group whose members may bring clusters in: their requests for the first certificate of a cluster that is
@@ -85,6 +88,13 @@ pub(crate) struct HubCommand {
     /// no place for these. It goes by the CRDs where it is not set.
     #[arg(long, value_name = "NAME")]
     dialect: Option<DialectName>,
+    /// The image of the Job that upgrades operators on managed clusters, with this program or oc in it. Without it, no upgrade that asks for
+    /// operators is begun.
+    #[arg(long, value_name = "IMAGE")]
+    operator_approver_image: Option<String>,
+    /// What that Job runs: drover, which ends when the operators are upgraded; or oc, which ends when their upgrades are approved, and says no more.
+    #[arg(long, value_name = "NAME", default_value = "drover")]
+    operator_approver: ApproverName,
 }
 
 /// The dialects, as they are named on the command line.
@@ -92,6 +102,13 @@ pub(crate) struct HubCommand {
 enum DialectName {
     Drover,
     Ocm,
+}
+
+/// What upgrades operators, as it is named on the command line.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum ApproverName {
+    Drover,
+    Oc,
 }
 
 impl HubCommand {
@@ -115,6 +132,9 @@ impl HubCommand {
         if self.controllers.runs(Area::AddOn) {
             check_own_api(&client).await?;
         }
+        if self.controllers.runs(Area::Upgrade) {
+            check_upgrade_api(&client).await?;
+        }
         let options = Options {
             namespace: fs::read_to_string(POD_NAMESPACE)
                 .map_or_else(|_| NAMESPACE.to_owned(), |text| text.trim().to_owned()),
@@ -126,6 +146,7 @@ impl HubCommand {
             debug_listen: self.debug_listen,
             adopt_existing: self.adopt_existing,
             dialect: self.dialect(&client).await?,
+            approver: self.approver(),
             epoch: EPOCH,
         };
         if options.identity.is_some() {
@@ -151,6 +172,15 @@ impl HubCommand {
             embedded.stop().await;
         }
         Ok(())
+    }
+
+    /// What upgrades operators.
+    fn approver(&self) -> Option<Approver> {
+        let image = self.operator_approver_image.clone()?;
+        Some(match self.operator_approver {
+            ApproverName::Drover => Approver::Drover { image },
+            ApproverName::Oc => Approver::Oc { image },
+        })
     }
 
     /// In whose words to report. Where the CRDs are OCM's, it is told what that means.
@@ -200,6 +230,14 @@ async fn check_own_api(client: &Client) -> anyhow::Result<()> {
     let remedy = "this Kubernetes has OCM's API, and lacks what Drover keeps of rollouts: apply that with `drover crds --group drover.dev | \
                   kubectl apply --server-side -f -`, or leave add-ons to somebody else with `--controllers=*,-addon`";
     check_kind::<AddOnRollout>(client, remedy).await
+}
+
+/// Makes sure that upgrades of clusters have where they are asked for, and where the hub keeps how far they are.
+async fn check_upgrade_api(client: &Client) -> anyhow::Result<()> {
+    let remedy = "this Kubernetes has no ManagedClustersUpgrades or ClusterUpgrades, by which clusters are upgraded: apply Drover's CRDs with `drover crds | \
+                  kubectl apply --server-side -f -`, or leave upgrades to somebody else with `--controllers=*,-upgrade`";
+    check_kind::<ManagedClustersUpgrade>(client, remedy).await?;
+    check_kind::<ClusterUpgrade>(client, remedy).await
 }
 
 async fn check_kind<K>(client: &Client, if_it_is_missing: &'static str) -> anyhow::Result<()>

@@ -32,4 +32,5 @@ mod round_trip;
 mod rules;
 mod running;
 mod templates;
+mod upgrades;
 mod works;

@@ -10,7 +10,7 @@ use drover_api::{
     cluster::{ManagedCluster, ManagedClusterSetBinding, ManagedClusterSetBindingSpec, Placement, PlacementDecision},
     names::{CLUSTER_AVAILABLE, CLUSTER_SET_LABEL, PLACEMENT_LABEL},
 };
-use drover_hub::{Controllers, Dialect, EPOCH, Hub, Options};
+use drover_hub::{Approver, Controllers, Dialect, EPOCH, Hub, Options};
 use drover_runtime::clock::{Clock, ManualClock, after};
 use drover_testkit::{
     World,
@@ -101,6 +101,7 @@ pub(crate) fn options() -> Options {
         adopt_existing: false,
         dialect: Dialect::Drover,
         epoch: EPOCH,
+        approver: Some(Approver::Drover { image: "registry.example.com/drover:scenario".to_owned() }),
         controllers: Controllers::default(),
         bootstrap_groups: BTreeSet::from(["system:bootstrappers:managedcluster".to_owned()]),
     }

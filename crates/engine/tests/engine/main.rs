@@ -20,3 +20,8 @@ mod signing_request;
 mod template_digest;
 mod template_golden;
 mod template_world;
+mod upgrade_faulty;
+mod upgrade_history;
+mod upgrade_properties;
+mod upgrade_site;
+mod upgrade_world;

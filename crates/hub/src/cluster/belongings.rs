@@ -266,6 +266,7 @@ impl Tracks<Namespace> for Fleet {
             self.queues.clusters.mark(change.key.clone());
             self.mark_installs_on(&change.key.name);
             self.mark_work_sets_on(&change.key.name);
+            self.mark_upgrades_on(&change.key.name);
         }
     }
 }

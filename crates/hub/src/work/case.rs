@@ -180,7 +180,7 @@ impl<'a> Case<'a> {
         match self.work_on(cluster) {
             Some(work) if work.is_leaving() => Spot::Vacated,
             Some(work) => Spot::Work(work.placed()),
-            None if self.can_take_works(cluster) => Spot::Free,
+            None if self.fleet.takes_works(cluster) => Spot::Free,
             None => Spot::Closed,
         }
     }
@@ -194,13 +194,6 @@ impl<'a> Case<'a> {
 
     fn work_name(&self) -> String {
         naming::work_name(&self.key.namespace, &self.key.name)
-    }
-
-    fn can_take_works(&self, cluster: &ClusterName) -> bool {
-        let found = self.fleet.cluster(cluster);
-        let is_in = found.is_some_and(|it| it.spec.hub_accepts_client && it.metadata.deletion_timestamp.is_none());
-        let namespace = self.fleet.belongings.namespace(cluster);
-        is_in && namespace.is_some_and(|namespace| namespace.metadata.deletion_timestamp.is_none())
     }
 
     /// What a cluster is held to that this placement decides for.

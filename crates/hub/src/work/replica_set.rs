@@ -22,7 +22,7 @@ use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
 
 use super::case::{AT_ONCE, Case};
-use crate::fleet::Fleet;
+use crate::{fleet::Fleet, refusal::refusal};
 
 pub(crate) struct ReplicaSets {
     /// What the server did not take of the last plan of each set.
@@ -73,14 +73,6 @@ impl Reconciler<Fleet> for ReplicaSets {
             self.refusals().insert(key.clone(), why);
         }
     }
-}
-
-/// What a refused write means for people; nothing where somebody was faster, which is no failure.
-fn refusal(write: &str, error: &kube::Error) -> Option<String> {
-    let kube::Error::Api(status) = error else { return Some(format!("could not {write}: {error}")) };
-    let is_gone = status.is_not_found() && !write.starts_with("Create");
-    let is_overtaken = status.is_conflict() && !status.is_already_exists();
-    (!is_gone && !is_overtaken).then(|| format!("could not {write}: {}", status.message))
 }
 
 /// Has a set wait for its works when it is deleted; nothing if it does.

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, str::FromStr};
 
 use anyhow::Context as _;
-use drover_api::drover::OperatorTarget;
+use drover_api::cluster::OperatorRef;
 use drover_engine::upgrade::approval::Targets;
 use drover_runtime::clock::Clock;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -11,11 +11,21 @@ use kube::{
     Api, Client,
     api::{ObjectMeta, PostParams},
 };
+use serde::{Deserialize, Serialize};
 
 use super::{PAUSE, announce};
 
 /// The key of the ConfigMap under which the versions are.
 const TARGETS: &str = "targets";
+
+/// An operator, as it stands in the ConfigMap.
+#[derive(Debug, Serialize, Deserialize)]
+struct OperatorTarget {
+    #[serde(flatten)]
+    operator: OperatorRef,
+    /// The version that it is upgraded to, and not beyond.
+    version: String,
+}
 
 /// The namespace and the name of the ConfigMap.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -37,26 +37,30 @@ impl Report {
     /// What the conditions of a work say of this generation.
     #[must_use]
     pub fn read(generation: Option<i64>, conditions: &[Condition]) -> Self {
-        let said = |type_: &str| {
-            let current = |condition: &&Condition| {
-                condition.type_ == type_
-                    && condition.observed_generation.is_some()
-                    && condition.observed_generation == generation
-            };
-            let condition = conditions.iter().find(current)?;
-            let holds = match condition.status.as_str() {
-                "True" => Holds::Yes,
-                "False" => Holds::No,
-                _ => Holds::Unknown,
-            };
-            Some(Said { holds, since: condition.last_transition_time.0 })
-        };
+        let said = |type_: &str| Self::said(type_, generation, conditions);
         Self {
             applied: said(WORK_APPLIED),
             available: said(WORK_AVAILABLE),
             progressing: said(WORK_PROGRESSING),
             degraded: said(WORK_DEGRADED),
         }
+    }
+
+    /// What a condition of that type says of this generation.
+    #[must_use]
+    pub fn said(type_: &str, generation: Option<i64>, conditions: &[Condition]) -> Option<Said> {
+        let current = |condition: &&Condition| {
+            condition.type_ == type_
+                && condition.observed_generation.is_some()
+                && condition.observed_generation == generation
+        };
+        let condition = conditions.iter().find(current)?;
+        let holds = match condition.status.as_str() {
+            "True" => Holds::Yes,
+            "False" => Holds::No,
+            _ => Holds::Unknown,
+        };
+        Some(Said { holds, since: condition.last_transition_time.0 })
     }
 
     /// How the cluster stands to what its work says, and since when as far as the agent tells.

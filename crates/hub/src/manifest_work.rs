@@ -1,0 +1,35 @@
+//! What the hub keeps of works is less than they are, and yet they are works to the server.
+
+/// Makes what the hub keeps of a work be a work to the server.
+macro_rules! is_a_manifest_work {
+    ($view:ty) => {
+        impl kube::Resource for $view {
+            type DynamicType = ();
+            type Scope = k8s_openapi::NamespaceResourceScope;
+
+            fn kind((): &()) -> std::borrow::Cow<'_, str> {
+                drover_api::work::ManifestWork::kind(&())
+            }
+
+            fn group((): &()) -> std::borrow::Cow<'_, str> {
+                drover_api::work::ManifestWork::group(&())
+            }
+
+            fn version((): &()) -> std::borrow::Cow<'_, str> {
+                drover_api::work::ManifestWork::version(&())
+            }
+
+            fn plural((): &()) -> std::borrow::Cow<'_, str> {
+                drover_api::work::ManifestWork::plural(&())
+            }
+
+            fn meta(&self) -> &kube::api::ObjectMeta {
+                &self.metadata
+            }
+
+            fn meta_mut(&mut self) -> &mut kube::api::ObjectMeta {
+                &mut self.metadata
+            }
+        }
+    };
+}

@@ -1,0 +1,142 @@
+//! What is kept of each upgrade, so that a change of one cluster is a look at one cluster.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use drover_api::reference::ClusterName;
+use drover_engine::{addon::install::Absence, upgrade::plan};
+use drover_runtime::clock::after;
+use k8s_openapi::jiff::Timestamp;
+
+use crate::stale::Stale;
+
+/// How long an upgrade that is under way goes without a look at everybody.
+const PATIENCE: Duration = Duration::from_mins(5);
+/// Who has not looked for so long has missed something, or time has jumped.
+const INATTENTION: Duration = Duration::from_mins(15);
+
+/// What is kept of one upgrade.
+#[derive(Debug, Default)]
+pub(crate) struct Book(Mutex<Pages>);
+
+/// What stands in a book.
+#[derive(Debug, Default)]
+pub(super) struct Pages {
+    /// The clusters, by how they stand.
+    pub(super) fleet: plan::Fleet,
+    /// What all clusters were looked at by.
+    context: Option<Context>,
+    /// The clusters about which something is to be done, or was tried.
+    pub(super) unfinished: BTreeSet<ClusterName>,
+    /// The clusters that are part of the upgrade although nothing selects them, and since when that is known.
+    pub(super) absent: BTreeMap<ClusterName, Option<Absence>>,
+    /// The clusters that are selected as canaries and are not upgraded.
+    pub(super) outside: BTreeSet<ClusterName>,
+    /// When clusters want attention though nothing has changed.
+    wakes: BTreeSet<(Timestamp, ClusterName)>,
+    wake_of: BTreeMap<ClusterName, Timestamp>,
+    /// When the status was last written.
+    pub(super) told: Option<Timestamp>,
+    stale: Stale,
+    /// When anybody was last looked at.
+    attended: Option<Timestamp>,
+    /// Since when clusters are looked at without interruption.
+    attentive_since: Timestamp,
+    /// When everybody was last looked at.
+    looked: Option<Timestamp>,
+}
+
+/// What every cluster of an upgrade is looked at by. If it changes, all of them are.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Context {
+    /// The generation of the upgrade.
+    pub(super) generation: Option<i64>,
+    /// The sets that its selector takes clusters from.
+    pub(super) sets: BTreeSet<String>,
+    /// Of each placement, whether it says whom it selects.
+    pub(super) are_clear: Vec<bool>,
+    pub(super) may_upgrade_hub: bool,
+    pub(super) retried: Option<Timestamp>,
+    pub(super) is_at_rest: bool,
+}
+
+impl Book {
+    pub(super) fn open(&self) -> MutexGuard<'_, Pages> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes note that a cluster has to be looked at again.
+    pub(super) fn look_again_at(&self, cluster: &ClusterName) {
+        self.open().stale.add([cluster.clone()]);
+    }
+
+    /// Takes note that everybody has to be looked at again.
+    pub(super) fn look_at_everybody(&self) {
+        self.open().stale = Stale::Everybody;
+    }
+}
+
+impl Pages {
+    /// Takes note of the time, and says since when clusters are looked at without interruption.
+    pub(super) fn attend(&mut self, now: Timestamp) -> Timestamp {
+        let is_interrupted = self.attended.is_none_or(|attended| after(attended, INATTENTION) < now || attended > now);
+        if is_interrupted {
+            self.attentive_since = now;
+            self.stale = Stale::Everybody;
+        }
+        self.attended = Some(now);
+        self.attentive_since
+    }
+
+    /// Takes note of what all clusters are looked at by.
+    pub(super) fn look_by(&mut self, context: Context) {
+        if self.context.as_ref() != Some(&context) {
+            self.context = Some(context);
+            self.stale = Stale::Everybody;
+        }
+    }
+
+    /// Who has to be looked at: those who have changed, who want it, or who are not done with. Nothing means everybody.
+    pub(super) fn take_stale(&mut self, now: Timestamp) -> Option<BTreeSet<ClusterName>> {
+        if self.next_look().is_some_and(|time| time <= now) {
+            self.stale = Stale::Everybody;
+        }
+        let due: Vec<_> =
+            self.wakes.iter().take_while(|(time, _)| *time <= now).map(|(_, name)| name.clone()).collect();
+        self.stale.add(due);
+        // Whether somebody is left out is known when the placements agree, which is told of none of their clusters.
+        let waited_for: Vec<_> = self.unfinished.iter().chain(self.absent.keys()).cloned().collect();
+        self.stale.add(waited_for);
+        let stale = self.stale.take();
+        if stale.is_none() {
+            self.looked = Some(now);
+        }
+        stale
+    }
+
+    /// Takes note of when a cluster wants attention though nothing has changed.
+    pub(super) fn wake(&mut self, cluster: &ClusterName, time: Option<Timestamp>) {
+        if let Some(former) = self.wake_of.remove(cluster) {
+            self.wakes.remove(&(former, cluster.clone()));
+        }
+        if let Some(time) = time {
+            self.wakes.insert((time, cluster.clone()));
+            self.wake_of.insert(cluster.clone(), time);
+        }
+    }
+
+    /// When the first cluster wants attention.
+    pub(super) fn next_wake(&self) -> Option<Timestamp> {
+        self.wakes.first().map(|(time, _)| *time)
+    }
+
+    /// When everybody is to be looked at again though nothing is heard of them, as long as something is to happen yet: progress does not
+    /// depend on an event that may have been missed.
+    pub(super) fn next_look(&self) -> Option<Timestamp> {
+        let is_under_way = self.fleet.tally().restless > 0;
+        self.looked.filter(|_| is_under_way).map(|looked| after(looked, PATIENCE))
+    }
+}

@@ -1,0 +1,209 @@
+//! One upgrade, with everything that is decided by.
+
+mod facts;
+mod telling;
+mod writes;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use drover_api::{cluster::ManagedClustersUpgrade, names::UPGRADE_HUB_ANNOTATION, reference::ClusterName};
+use drover_engine::{
+    addon::install::Known,
+    placement::sets::{Reach as SetsInReach, reach},
+    upgrade::{
+        member::{Act, Course, Facts, Look, Permit, look},
+        plan::{Member, Passed, Plan as Planned},
+    },
+    work::replica_set::selection::{self, Decided, Unclear},
+};
+use drover_runtime::{controller::Plan, store::ObjectKey};
+use k8s_openapi::jiff::Timestamp;
+use kube::ResourceExt;
+
+use super::{
+    blueprint::Blueprint,
+    book::{Context, Pages},
+};
+use crate::fleet::Fleet;
+
+/// About how many clusters something is done in one step. What comes of it is known before the next.
+pub(super) const AT_ONCE: usize = 256;
+
+/// One upgrade, with everything that is decided by.
+pub(super) struct Case<'a> {
+    fleet: &'a Fleet,
+    key: &'a ObjectKey,
+    upgrade: &'a ManagedClustersUpgrade,
+    blueprint: &'a Blueprint,
+    course: Course,
+    placements: Vec<Listed>,
+    /// The sets that the namespace is bound to, of those that the selector names.
+    reach: SetsInReach,
+    /// What the server did not take of the last plan.
+    refusal: Option<String>,
+    now: Timestamp,
+}
+
+/// A placement in the list of an upgrade.
+struct Listed {
+    key: ObjectKey,
+    /// What it says of its decision.
+    decided: Result<Decided, Unclear>,
+}
+
+impl Listed {
+    fn of(fleet: &Fleet, key: ObjectKey) -> Self {
+        let placement = match fleet.placements.get(&key) {
+            Some(placement) => Known::There(&**placement),
+            None if fleet.placements.has(&key) => Known::Unreadable,
+            None => Known::Missing,
+        };
+        // Nobody knows whose slice it is that can not be read.
+        let has_unreadable_slices = fleet.decisions.unknown().any(|slice| slice.namespace == key.namespace);
+        Self { decided: selection::decided(placement, has_unreadable_slices), key }
+    }
+}
+
+impl<'a> Case<'a> {
+    pub(super) fn new(
+        fleet: &'a Fleet,
+        key: &'a ObjectKey,
+        upgrade: &'a ManagedClustersUpgrade,
+        blueprint: &'a Blueprint,
+        refusal: Option<String>,
+        now: Timestamp,
+    ) -> Self {
+        let listed = &upgrade.spec.placement;
+        let placements = listed.iter().map(|listed| ObjectKey::namespaced(&listed.namespace, &listed.name));
+        let placements = placements.map(|key| Listed::of(fleet, key)).collect();
+        let named = blueprint.selector.as_ref().map_or(&[][..], |selector| selector.sets());
+        let bindings = fleet.bindings.in_namespace(&key.namespace).map(|(_, binding)| &**binding);
+        let reach = reach(named, bindings, |set| fleet.members.contains_key(set));
+        Self { fleet, key, upgrade, blueprint, course: blueprint.course.clone(), placements, reach, refusal, now }
+    }
+
+    /// Brings the book up to date, and does what follows from it. Also says how many clusters were looked at.
+    pub(super) fn follow(mut self, pages: &mut Pages) -> (Plan<Fleet>, usize) {
+        self.look_by(pages);
+        let (mut acts, looks) = self.look_at_clusters(pages);
+        let planned = self.plan(pages);
+        let is_new = planned.passed != self.passed();
+        for (cluster, permit) in &planned.permits {
+            let look = self.look_at(cluster, *permit, pages);
+            keep(cluster, look.act, &mut acts, pages);
+        }
+        let mut plan = Plan::default();
+        self.carry_out(acts, &mut plan);
+        let is_at_rest = is_at_rest(pages);
+        let due = self.tell(pages, &planned, is_new, &mut plan);
+        // Who did not come to anything is looked at again, when what was written is known.
+        let is_more = pages.unfinished.len() > AT_ONCE || is_at_rest != self.course.is_at_rest;
+        let wakes = [planned.wake, due, pages.next_wake(), pages.next_look(), is_more.then_some(self.now)];
+        plan.wake = wakes.into_iter().flatten().min();
+        (plan, looks)
+    }
+
+    /// Settles what all clusters are looked at by.
+    fn look_by(&mut self, pages: &mut Pages) {
+        let acknowledged = self.upgrade.status.as_ref().and_then(|status| status.acknowledged.as_ref());
+        let retried = acknowledged.and_then(|acknowledged| acknowledged.retried.as_ref()).map(|time| time.0);
+        let may_upgrade_hub =
+            self.upgrade.annotations().get(UPGRADE_HUB_ANNOTATION).is_some_and(|value| value == "true");
+        self.course.attentive_since = pages.attend(self.now);
+        (self.course.retried, self.course.may_upgrade_hub) = (retried, may_upgrade_hub);
+        self.course.is_at_rest = is_at_rest(pages);
+        pages.look_by(Context {
+            generation: self.upgrade.metadata.generation,
+            sets: if let SetsInReach::Sets(sets) = &self.reach { sets.clone() } else { BTreeSet::new() },
+            are_clear: self.placements.iter().map(|listed| listed.decided.is_ok()).collect(),
+            may_upgrade_hub,
+            retried,
+            is_at_rest: self.course.is_at_rest,
+        });
+    }
+
+    /// Looks at the clusters that have changed, or at all if that changed by which they are looked at.
+    fn look_at_clusters(&self, pages: &mut Pages) -> (BTreeMap<ClusterName, Act>, usize) {
+        let clusters = pages.take_stale(self.now).unwrap_or_else(|| self.everybody(pages));
+        let (looks, mut acts) = (clusters.len(), BTreeMap::new());
+        for cluster in clusters {
+            let look = self.look_at(&cluster, Permit::Wait, pages);
+            let member = self.member(&cluster, &look);
+            pages.wake(&cluster, look.wake);
+            pages.fleet.update(&cluster, Some(member));
+            pages.unfinished.remove(&cluster);
+            keep(&cluster, look.act, &mut acts, pages);
+        }
+        (acts, looks)
+    }
+
+    /// All clusters that the upgrade may have to do with.
+    fn everybody(&self, pages: &Pages) -> BTreeSet<ClusterName> {
+        let known = pages.fleet.members().map(|(cluster, _)| cluster.clone());
+        let with_part = self.fleet.upgrades.clusters_of(&self.blueprint.part_name).cloned();
+        let selected = self.placements.iter().flat_map(|listed| self.fleet.selected_by(&listed.key));
+        let in_sets = self.blueprint.has_selector().then(|| self.fleet.clusters.iter());
+        let in_sets = in_sets.into_iter().flatten().map(|(key, _)| ClusterName::from(&*key.name));
+        known.chain(with_part).chain(selected).chain(in_sets).chain(pages.unfinished.iter().cloned()).collect()
+    }
+
+    fn look_at(&self, cluster: &ClusterName, permit: Permit, pages: &mut Pages) -> Look {
+        let known = self.known(cluster);
+        let works = self.fleet.upgrades.works(&self.blueprint.part_name, cluster);
+        let (membership, wake) = self.membership(cluster, pages);
+        let facts = Facts { membership, cluster: known.as_ref(), record: self.record(cluster), works: &works };
+        let mut look = look(facts, &self.course, permit, self.now);
+        look.wake = look.wake.into_iter().chain(wake).min();
+        look
+    }
+
+    fn member(&self, cluster: &ClusterName, look: &Look) -> Member {
+        Member {
+            is_canary: self.is_canary(cluster),
+            is_selected: self.is_selected(cluster),
+            turn: self.turn(cluster),
+            standing: look.standing.clone(),
+            pre_action: look.pre_action,
+            post_action: look.post_action,
+            took: look.took,
+        }
+    }
+
+    /// Whose turn it is. Nobody else's comes before it is written down that the canaries have passed.
+    fn plan(&self, pages: &Pages) -> Planned {
+        let stored = self.passed();
+        let (strategy, target) = (&self.blueprint.strategy, self.course.target.name());
+        let mut planned = pages.fleet.plan(strategy, target, stored.as_ref(), self.is_paused(), self.now);
+        if !self.blueprint.flaws.is_empty() {
+            planned.permits.clear();
+        }
+        if planned.passed != stored {
+            let is_canary = |name: &ClusterName| pages.fleet.member(name).is_some_and(|member| member.is_canary);
+            planned.permits.retain(|(cluster, _)| is_canary(cluster));
+        }
+        planned
+    }
+
+    /// What is written down of the canaries, for what clusters are upgraded to now.
+    fn passed(&self) -> Option<Passed> {
+        let passed = self.upgrade.status.as_ref()?.canaries_passed.as_ref()?;
+        let is_current = self.blueprint.strategy.has_canaries && passed.target == *self.course.target.name();
+        is_current.then(|| Passed { target: passed.target.clone(), time: passed.time.0 })
+    }
+}
+
+/// Takes note of what is to be done about a cluster. It is not done with before a look finds nothing.
+fn keep(cluster: &ClusterName, act: Option<Act>, acts: &mut BTreeMap<ClusterName, Act>, pages: &mut Pages) {
+    let Some(act) = act else {
+        acts.remove(cluster);
+        return;
+    };
+    pages.unfinished.insert(cluster.clone());
+    acts.insert(cluster.clone(), act);
+}
+
+/// Whether every cluster of an upgrade has come to rest.
+fn is_at_rest(pages: &Pages) -> bool {
+    let tally = pages.fleet.tally();
+    tally.total > 0 && tally.restless == 0
+}

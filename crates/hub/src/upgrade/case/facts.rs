@@ -1,0 +1,185 @@
+//! What is known of one cluster of an upgrade.
+
+use std::time::Duration;
+
+use drover_api::{
+    cluster::ManagedCluster,
+    drover::ClusterUpgrade,
+    names::{CLUSTER_AVAILABLE, LOCAL_CLUSTER_LABEL, UPGRADE_PRIORITY_LABEL, UPGRADED_BY_ANNOTATION, VERSION_CLAIM},
+    reference::ClusterName,
+};
+use drover_engine::{
+    addon::install::Known,
+    placement::sets::Reach as SetsInReach,
+    upgrade::{
+        member::{Cluster, Membership, Owner, Reach},
+        plan::Turn,
+    },
+    work::replica_set::selection::{Leave, Unselected, leave},
+};
+use drover_runtime::{clock::after, store::ObjectKey};
+use k8s_openapi::jiff::Timestamp;
+use kube::ResourceExt;
+
+use super::Case;
+use crate::upgrade::book::Pages;
+
+/// How long a cluster that can not be reached has to be unselected to count as left out, if it was not begun.
+const OFFLINE_GRACE: Duration = Duration::from_mins(5);
+
+impl Case<'_> {
+    pub(super) fn record(&self, cluster: &ClusterName) -> Option<&ClusterUpgrade> {
+        self.fleet.upgrades.record(&self.blueprint.part_name, cluster)
+    }
+
+    /// A cluster that is there and stays.
+    fn staying(&self, cluster: &ClusterName) -> Option<&ManagedCluster> {
+        self.fleet.cluster(cluster).map(|found| &**found).filter(|found| found.metadata.deletion_timestamp.is_none())
+    }
+
+    /// What is known of a cluster, unless it is gone or goes.
+    pub(super) fn known(&self, cluster: &ClusterName) -> Option<Cluster> {
+        let found = self.staying(cluster)?;
+        let claims = found.status.iter().flat_map(|status| &status.cluster_claims);
+        let version = claims.filter(|claim| claim.name == VERSION_CLAIM).map(|claim| claim.value.clone()).next();
+        Some(Cluster {
+            uid: found.metadata.uid.clone(),
+            reach: self.reach_of(cluster, found),
+            takes_works: self.fleet.takes_works(cluster),
+            version: version.filter(|version| !version.is_empty()),
+            owner: self.owner(cluster, found),
+            is_hub: is_hub(found),
+        })
+    }
+
+    fn reach_of(&self, cluster: &ClusterName, found: &ManagedCluster) -> Reach {
+        if self.fleet.is_online(cluster) {
+            return Reach::Online;
+        }
+        let mut conditions = found.status.iter().flat_map(|status| &status.conditions);
+        let said = conditions.find(|condition| condition.type_ == CLUSTER_AVAILABLE);
+        Reach::Offline { since: said.map(|condition| condition.last_transition_time.0) }
+    }
+
+    /// Whose a cluster is. What names an upgrade that there is none of says nothing.
+    fn owner(&self, cluster: &ClusterName, found: &ManagedCluster) -> Owner {
+        if let Some(rival) = self.fleet.upgrades.rival(&self.blueprint.part_name, cluster) {
+            return Owner::Other(rival);
+        }
+        match found.annotations().get(UPGRADED_BY_ANNOTATION) {
+            Some(owner) if *owner == self.blueprint.owner => Owner::Us,
+            Some(owner) if self.is_upgrade(owner) => Owner::Other(owner.clone()),
+            Some(_) | None => Owner::Nobody,
+        }
+    }
+
+    fn is_upgrade(&self, owner: &str) -> bool {
+        let key = owner.split_once('/').map(|(namespace, name)| ObjectKey::namespaced(namespace, name));
+        key.is_some_and(|key| self.fleet.upgrades.objects.has(&key))
+    }
+
+    pub(super) fn turn(&self, cluster: &ClusterName) -> Turn {
+        let found = self.staying(cluster);
+        let priority = found.and_then(|found| found.labels().get(UPGRADE_PRIORITY_LABEL)?.parse().ok()).unwrap_or(0);
+        let uid = found.and_then(|found| found.metadata.uid.as_deref());
+        Turn::of(cluster, uid, &self.blueprint.part_name, priority, found.is_some_and(is_hub))
+    }
+
+    /// Whether a cluster is one of those that are upgraded, and when that may change though nothing is heard.
+    pub(super) fn membership(&self, cluster: &ClusterName, pages: &mut Pages) -> (Membership, Option<Timestamp>) {
+        let is_selected = self.is_selected(cluster);
+        let is_canary = self.is_canary(cluster);
+        if is_canary && !is_selected && self.record(cluster).is_none() {
+            pages.outside.insert(cluster.clone());
+        } else {
+            pages.outside.remove(cluster);
+        }
+        if is_selected {
+            pages.absent.remove(cluster);
+            return (Membership::In { is_canary }, None);
+        }
+        if self.record(cluster).is_none() {
+            pages.absent.remove(cluster);
+            return (Membership::Out, None);
+        }
+        self.leaving(cluster, pages)
+    }
+
+    /// Whether a cluster that nothing selects is believed to be left out.
+    fn leaving(&self, cluster: &ClusterName, pages: &mut Pages) -> (Membership, Option<Timestamp>) {
+        let is_clear = self.placements.iter().all(|listed| listed.decided.is_ok()) && self.blueprint.flaws.is_empty();
+        if !is_clear {
+            pages.absent.insert(cluster.clone(), None);
+            return (Membership::Unsure, None);
+        }
+        let unselected = Unselected {
+            cluster: self.known_cluster(cluster),
+            before: pages.absent.get(cluster).copied().flatten(),
+            is_confirmed: self.is_confirmed(),
+            keeps_clusters: self.fleet.keeps_clusters,
+        };
+        let (known, again) = match leave(&unselected, self.now) {
+            Leave::Now | Leave::WithCluster => return (Membership::Out, None),
+            Leave::Later { known, again } => (known, again),
+        };
+        pages.absent.insert(cluster.clone(), Some(known));
+        let since = match self.known(cluster).map(|known| known.reach) {
+            Some(Reach::Offline { since }) => since.map(|since| after(since, OFFLINE_GRACE)),
+            _ => None,
+        };
+        match since {
+            Some(over) if over <= self.now => (Membership::Out, None),
+            over => (Membership::Unsure, again.into_iter().chain(over).min()),
+        }
+    }
+
+    /// Whether all placements agree with their decisions on how many they select.
+    fn is_confirmed(&self) -> bool {
+        self.placements.iter().all(|listed| {
+            let count = self.fleet.selected_by(&listed.key).count();
+            listed.decided.is_ok_and(|decided| decided.clusters == count)
+        })
+    }
+
+    fn known_cluster(&self, cluster: &ClusterName) -> Known<&ManagedCluster> {
+        match self.fleet.cluster(cluster) {
+            Some(found) => Known::There(found),
+            None if self.fleet.clusters.has(&ObjectKey::cluster_wide(cluster.as_str())) => Known::Unreadable,
+            None => Known::Missing,
+        }
+    }
+
+    /// Whether a placement selects a cluster, or the upgrade itself.
+    pub(super) fn is_selected(&self, cluster: &ClusterName) -> bool {
+        let Some(found) = self.staying(cluster) else { return false };
+        let by = self.fleet.selections.get(cluster);
+        let is_placed = |key| by.is_some_and(|by| by.contains_key(key));
+        let mut clear = self.placements.iter().filter(|listed| listed.decided.is_ok());
+        clear.any(|listed| is_placed(&listed.key)) || self.is_matched(cluster, found)
+    }
+
+    fn is_matched(&self, cluster: &ClusterName, found: &ManagedCluster) -> bool {
+        let (Some(selector), SetsInReach::Sets(sets)) = (&self.blueprint.selector, &self.reach) else { return false };
+        sets.iter().any(|set| self.is_in_set(cluster, set)) && selector.matches(found)
+    }
+
+    fn is_in_set(&self, cluster: &ClusterName, set: &str) -> bool {
+        self.fleet.members.get(set).is_some_and(|members| members.clusters.contains(cluster))
+    }
+
+    /// Whether a cluster is one of the canaries. One that is not there any more is what it was.
+    pub(super) fn is_canary(&self, cluster: &ClusterName) -> bool {
+        let Some(found) = self.staying(cluster).filter(|_| self.is_selected(cluster) || self.record(cluster).is_none())
+        else {
+            return self.record(cluster).is_some_and(|record| record.spec.canary == Some(true));
+        };
+        let Some(canaries) = &self.blueprint.canaries else { return false };
+        let is_in_sets = canaries.sets().is_empty() || canaries.sets().iter().any(|set| self.is_in_set(cluster, set));
+        is_in_sets && canaries.matches(found)
+    }
+}
+
+/// Whether the hub runs on a cluster.
+fn is_hub(cluster: &ManagedCluster) -> bool {
+    cluster.labels().get(LOCAL_CLUSTER_LABEL).is_some_and(|value| value == "true")
+}

@@ -1,0 +1,155 @@
+//! What is said of an upgrade as a whole.
+
+use drover_api::{
+    cluster::{ManagedClustersUpgrade, ManagedClustersUpgradeStatus as Status, UpgradePhase},
+    drover::Acknowledged,
+    names::{PAUSE_ANNOTATION, RETRY_ANNOTATION},
+    reference::ClusterName,
+};
+use drover_engine::{
+    placement::sets::Reach,
+    upgrade::{
+        plan::Plan as Planned,
+        status::{Facts, is_due},
+    },
+    work::replica_set::selection::Unclear,
+};
+use drover_runtime::{controller::Plan, events::Event, write::Write};
+use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
+use kube::ResourceExt;
+
+use super::{Case, Listed};
+use crate::{fleet::Fleet, upgrade::book::Pages};
+
+/// The condition of a placement that says why it selects nobody.
+const SATISFIED: &str = "PlacementSatisfied";
+
+impl Case<'_> {
+    /// Whether somebody has paused the upgrade. Whatever is written there, somebody wanted to stop it.
+    pub(super) fn is_paused(&self) -> bool {
+        self.upgrade.annotations().get(PAUSE_ANNOTATION).is_some_and(|value| !matches!(value.as_str(), "" | "false"))
+    }
+
+    /// Writes what is said of the upgrade, if it is to be; otherwise says when. What others wait for is written at once, and first.
+    pub(super) fn tell(
+        &self,
+        pages: &mut Pages,
+        planned: &Planned,
+        is_awaited: bool,
+        plan: &mut Plan<Fleet>,
+    ) -> Option<Timestamp> {
+        let wanted = self.status(pages, planned);
+        if self.upgrade.status.as_ref() == Some(&wanted) {
+            return None;
+        }
+        if !is_awaited && let Err(time) = is_due(pages.told, self.now) {
+            return Some(time);
+        }
+        let events = self.events(&wanted);
+        let told = ManagedClustersUpgrade { status: Some(wanted), ..self.upgrade.clone() };
+        let write = Write::status(self.upgrade, &told)?;
+        pages.told = Some(self.now);
+        plan.events.extend(events);
+        if is_awaited {
+            plan.writes.push(write);
+        } else {
+            plan.together.push(write);
+        }
+        None
+    }
+
+    fn status(&self, pages: &Pages, planned: &Planned) -> Status {
+        let facts = Facts {
+            stored: self.upgrade.status.as_ref(),
+            generation: self.upgrade.metadata.generation,
+            fleet: &pages.fleet,
+            hold: planned.hold.as_ref(),
+            passed: planned.passed.as_ref(),
+            has_canaries: self.blueprint.strategy.has_canaries,
+            outside: pages.outside.iter().map(ClusterName::as_str).collect(),
+            unclear: self.unclear(pages),
+            complaints: self.blueprint.flaws.clone(),
+            refusal: self.refusal.as_deref(),
+            acknowledged: self.acknowledged(),
+            limit: self.blueprint.strategy.limit,
+            now: self.now,
+        };
+        facts.status()
+    }
+
+    /// What is taken up of what people ask for by annotations. A retry is asked for once by each token.
+    fn acknowledged(&self) -> Option<Acknowledged> {
+        let annotation = |name: &str| self.upgrade.annotations().get(name).filter(|value| !value.is_empty()).cloned();
+        let stored = self.upgrade.status.as_ref().and_then(|status| status.acknowledged.clone()).unwrap_or_default();
+        let retry = annotation(RETRY_ANNOTATION);
+        let is_new = retry.is_some() && retry != stored.retry;
+        let retried = if is_new { Some(Time(self.now)) } else { stored.retried };
+        let acknowledged =
+            Acknowledged { pause: annotation(PAUSE_ANNOTATION), retry, retried, ..Acknowledged::default() };
+        (acknowledged != Acknowledged::default()).then_some(acknowledged)
+    }
+
+    /// Why it is not known whom the upgrade selects, or why that is nobody.
+    fn unclear(&self, pages: &Pages) -> Vec<String> {
+        let placements = self.placements.iter().filter_map(|listed| self.unclear_placement(listed));
+        let is_empty = pages.fleet.tally().total == 0;
+        let reach = match &self.reach {
+            _ if self.blueprint.selector.is_none() => None,
+            Reach::Unbound => Some(format!(
+                "clusterSelector selects from the sets that the namespace {} is bound to, and there are none: make a ManagedClusterSetBinding",
+                self.key.namespace
+            )),
+            Reach::NoIntersection { named } => Some(format!(
+                "the namespace {} is not bound to {}: make a ManagedClusterSetBinding for it",
+                self.key.namespace,
+                named.iter().map(String::as_str).collect::<Vec<_>>().join(", ")
+            )),
+            Reach::Sets(_) => is_empty.then(|| "clusterSelector matches no cluster of its sets".to_owned()),
+        };
+        placements.chain(reach).collect()
+    }
+
+    fn unclear_placement(&self, listed: &Listed) -> Option<String> {
+        let key = &listed.key;
+        let why = match listed.decided {
+            Ok(decided) if decided.clusters > 0 => return None,
+            Ok(_) => {
+                let status = self.fleet.placements.get(key).and_then(|placement| placement.status.as_ref());
+                let mut conditions = status.into_iter().flat_map(|status| &status.conditions);
+                let said = conditions.find(|condition| condition.type_ == SATISFIED).map(|it| it.message.clone());
+                return Some(format!("the Placement {key} selects no cluster: {}", said.unwrap_or_default()));
+            }
+            Err(Unclear::Missing) => "does not exist: create it, or take it off the list",
+            Err(Unclear::Leaving) => "is being deleted: take it off the list",
+            Err(Unclear::Undecided) => "has not been decided on yet",
+            Err(Unclear::Unreadable) => "can not be read: correct or delete it",
+            Err(Unclear::UnreadableDecision) => {
+                "may have a PlacementDecision that can not be read: correct or delete it"
+            }
+        };
+        Some(format!("the Placement {key} {why}; until then its clusters stay as they are"))
+    }
+
+    fn events(&self, wanted: &Status) -> Vec<Event> {
+        let before = self.upgrade.status.as_ref();
+        let mut events = Vec::new();
+        let message = |type_: &str| {
+            let said = wanted.conditions.iter().find(|condition| condition.type_ == type_);
+            said.map(|condition| condition.message.clone()).unwrap_or_default()
+        };
+        let passed = |status: Option<&Status>| status.and_then(|status| status.canaries_passed.clone());
+        if wanted.canaries_passed.is_some() && passed(before) != wanted.canaries_passed {
+            events.push(Event::normal(self.upgrade, "CanariesPassed", "all canaries are upgraded"));
+        }
+        let phase = wanted.phase.filter(|phase| before.and_then(|status| status.phase) != Some(*phase));
+        events.extend(phase.and_then(|phase| match phase {
+            UpgradePhase::Waiting => None,
+            UpgradePhase::Canaries => Some(Event::normal(self.upgrade, "CanariesStarted", message("CanariesSelected"))),
+            UpgradePhase::Upgrading => Some(Event::normal(self.upgrade, "UpgradeStarted", message("Selected"))),
+            UpgradePhase::Paused => Some(Event::normal(self.upgrade, "UpgradePaused", "nothing more is begun")),
+            UpgradePhase::Complete => Some(Event::normal(self.upgrade, "UpgradeComplete", message("Complete"))),
+            UpgradePhase::Failed => Some(Event::warning(self.upgrade, "UpgradeFailed", message("Failed"))),
+        }));
+        events
+    }
+}

@@ -1,0 +1,100 @@
+//! What is decided about clusters, as writes and events.
+
+use std::collections::BTreeMap;
+
+use drover_api::{
+    cluster::ManagedCluster,
+    drover::{ClusterUpgrade, ClusterUpgradePhase as Phase, ClusterUpgradeSpec, ClusterUpgradeStatus},
+    names::{UPGRADE_LABEL, UPGRADED_BY_ANNOTATION},
+    reference::ClusterName,
+};
+use drover_engine::upgrade::{member::Act, naming::Part, platform::Order};
+use drover_runtime::{controller::Plan, events::Event, write::Write};
+use kube::{ResourceExt, api::ObjectMeta};
+
+use super::{AT_ONCE, Case};
+use crate::{fleet::Fleet, upgrade::works::UpgradeWork};
+
+impl Case<'_> {
+    /// Has what is decided about clusters written, as much as goes at once.
+    pub(super) fn carry_out(&self, acts: BTreeMap<ClusterName, Act>, plan: &mut Plan<Fleet>) {
+        for (cluster, act) in acts.into_iter().take(AT_ONCE) {
+            match act {
+                Act::Make(spec) => plan.together.push(Write::create(self.made(&cluster, *spec))),
+                Act::Retarget(spec) => plan.together.extend(self.retarget(&cluster, *spec)),
+                Act::Tell(status) => self.tell_cluster(&cluster, *status, plan),
+                Act::Claim => plan.together.extend(self.claim(&cluster, true)),
+                Act::Release => plan.together.extend(self.claim(&cluster, false)),
+                Act::Send(part, order) => plan.together.push(self.send(&cluster, part, *order)),
+                Act::Withdraw(parts) => {
+                    plan.together.extend(parts.into_iter().filter_map(|part| self.withdraw(&cluster, part)));
+                }
+                Act::Drop => plan.together.extend(self.record(&cluster).map(Write::delete)),
+            }
+        }
+    }
+
+    fn made(&self, cluster: &ClusterName, spec: ClusterUpgradeSpec) -> ClusterUpgrade {
+        let mut record = ClusterUpgrade::new(&self.blueprint.part_name, spec);
+        record.metadata.namespace = Some(cluster.to_string());
+        record.labels_mut().insert(UPGRADE_LABEL.to_owned(), self.blueprint.part_name.clone());
+        record
+    }
+
+    fn retarget(&self, cluster: &ClusterName, spec: ClusterUpgradeSpec) -> Option<Write<Fleet>> {
+        let record = self.record(cluster)?;
+        Write::update(record, &ClusterUpgrade { spec, ..record.clone() })
+    }
+
+    fn tell_cluster(&self, cluster: &ClusterName, status: ClusterUpgradeStatus, plan: &mut Plan<Fleet>) {
+        let Some(record) = self.record(cluster) else { return };
+        plan.events.extend(event(record, &status));
+        plan.together.extend(Write::status(record, &ClusterUpgrade { status: Some(status), ..record.clone() }));
+    }
+
+    /// Tells a cluster whose it is, or that it is nobody's. Who was faster with it has it.
+    fn claim(&self, cluster: &ClusterName, is_ours: bool) -> Option<Write<Fleet>> {
+        let found = self.fleet.cluster(cluster)?;
+        let mut wanted = ManagedCluster::clone(found);
+        if is_ours {
+            wanted.annotations_mut().insert(UPGRADED_BY_ANNOTATION.to_owned(), self.blueprint.owner.clone());
+        } else {
+            wanted.annotations_mut().remove(UPGRADED_BY_ANNOTATION);
+        }
+        Write::update(&**found, &wanted)
+    }
+
+    fn send(&self, cluster: &ClusterName, part: Part, order: Order) -> Write<Fleet> {
+        let part_name = &self.blueprint.part_name;
+        if let Some(stored) = self.fleet.upgrades.work(part_name, part, cluster) {
+            let wanted = UpgradeWork::new(stored.metadata.clone(), part, part_name, order, self.now);
+            return Write::replace(stored, wanted);
+        }
+        let (name, namespace) = (part.work_name(cluster.as_str(), part_name), cluster.to_string());
+        let metadata = ObjectMeta { name: Some(name), namespace: Some(namespace), ..ObjectMeta::default() };
+        Write::create(UpgradeWork::new(metadata, part, part_name, order, self.now))
+    }
+
+    fn withdraw(&self, cluster: &ClusterName, part: Part) -> Option<Write<Fleet>> {
+        self.fleet.upgrades.work(&self.blueprint.part_name, part, cluster).map(Write::delete)
+    }
+}
+
+/// What there is to say of a cluster that goes on to another phase.
+fn event(record: &ClusterUpgrade, status: &ClusterUpgradeStatus) -> Option<Event> {
+    let before = record.status.as_ref().and_then(|status| status.phase);
+    let phase = status.phase.filter(|phase| before != Some(*phase))?;
+    let message = status.message.clone().unwrap_or_default();
+    let target =
+        record.spec.target.version.as_deref().or(record.spec.target.channel.as_deref()).unwrap_or("its target");
+    match phase {
+        Phase::Waiting if before.is_none() => None,
+        Phase::Waiting => Some(Event::normal(record, "UpgradeWaiting", message)),
+        Phase::PreAction => Some(Event::normal(record, "UpgradePreparing", message)),
+        Phase::Upgrading => Some(Event::normal(record, "UpgradeStarted", format!("the upgrade to {target} begins"))),
+        Phase::Operators => Some(Event::normal(record, "OperatorsStarted", message)),
+        Phase::PostAction => Some(Event::normal(record, "PostActionStarted", message)),
+        Phase::Complete => Some(Event::normal(record, "UpgradeComplete", message)),
+        Phase::Failed => Some(Event::warning(record, "UpgradeFailed", message)),
+    }
+}

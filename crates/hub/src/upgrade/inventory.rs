@@ -1,0 +1,249 @@
+//! The upgrades that there are, their records and works on clusters, and whom a change of them concerns.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use drover_api::{
+    cluster::{ManagedCluster, ManagedClustersUpgrade},
+    drover::ClusterUpgrade,
+    reference::ClusterName,
+};
+use drover_engine::upgrade::{
+    naming::{Part, part_name},
+    operator_work::Approver,
+    work::PartWork,
+};
+use drover_runtime::{
+    fleet::Tracks,
+    store::{Change, ObjectKey, Store},
+};
+use kube::{Resource, ResourceExt};
+
+use super::{blueprint::Blueprint, book::Book, works::UpgradeWork};
+use crate::fleet::{Fleet, remove_from};
+
+/// The upgrades that there are, and their parts on clusters.
+#[derive(Default)]
+pub(crate) struct Upgrades {
+    pub(super) objects: Store<ManagedClustersUpgrade>,
+    records: Store<ClusterUpgrade>,
+    works: Store<UpgradeWork>,
+    /// The upgrade whose parts have that name.
+    named: BTreeMap<String, ObjectKey>,
+    /// The clusters on which there are parts of that name.
+    clusters: BTreeMap<String, BTreeSet<ClusterName>>,
+    /// The upgrades that list a placement.
+    followers: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
+    /// What follows from the spec of each upgrade.
+    pub(super) blueprints: BTreeMap<ObjectKey, Blueprint>,
+    /// What is kept of each upgrade.
+    pub(super) books: BTreeMap<ObjectKey, Book>,
+    /// What upgrades operators on clusters, if the hub was told.
+    pub(crate) approver: Option<Approver>,
+}
+
+impl Upgrades {
+    /// The record of an upgrade on a cluster.
+    pub(super) fn record(&self, part_name: &str, cluster: &ClusterName) -> Option<&ClusterUpgrade> {
+        self.records.get(&ObjectKey::namespaced(cluster.as_str(), part_name)).map(|record| &**record)
+    }
+
+    /// The work of a part on a cluster, whichever upgrade it is of.
+    pub(super) fn work(&self, part_name: &str, part: Part, cluster: &ClusterName) -> Option<&UpgradeWork> {
+        let name = part.work_name(cluster.as_str(), part_name);
+        self.works.get(&ObjectKey::namespaced(cluster.as_str(), &name)).map(|work| &**work)
+    }
+
+    /// The works of an upgrade on a cluster.
+    pub(super) fn works(&self, part_name: &str, cluster: &ClusterName) -> BTreeMap<Part, PartWork> {
+        let own = Part::ALL.into_iter().filter_map(|part| self.work(part_name, part, cluster));
+        let own = own.filter(|work| work.part_name() == Some(part_name));
+        own.filter_map(|work| work.part()).map(|(part, work)| (part, work.clone())).collect()
+    }
+
+    /// Another upgrade that has works on a cluster of which there can be those of one upgrade only.
+    pub(super) fn rival(&self, part_name: &str, cluster: &ClusterName) -> Option<String> {
+        let parts = [Part::Platform, Part::Operators].into_iter();
+        let rival =
+            parts.filter_map(|part| self.work(part_name, part, cluster)?.part_name()).find(|of| *of != part_name)?;
+        Some(self.named.get(rival).map_or_else(|| rival.to_owned(), ToString::to_string))
+    }
+
+    /// The clusters on which an upgrade has parts.
+    pub(super) fn clusters_of(&self, part_name: &str) -> impl Iterator<Item = &ClusterName> {
+        self.clusters.get(part_name).into_iter().flatten()
+    }
+
+    /// Takes note of whether there is something of that name on a cluster.
+    fn sort(&mut self, part_name: &str, cluster: &ClusterName) {
+        let is_there = self.record(part_name, cluster).is_some() || !self.works(part_name, cluster).is_empty();
+        if is_there {
+            self.clusters.entry(part_name.to_owned()).or_default().insert(cluster.clone());
+        } else if let Some(clusters) = self.clusters.get_mut(part_name) {
+            clusters.remove(cluster);
+            if clusters.is_empty() {
+                self.clusters.remove(part_name);
+            }
+        }
+    }
+
+    /// Takes note of what an upgrade asks for now.
+    fn relist(&mut self, change: &Change<ManagedClustersUpgrade>) {
+        let is_same = |old: &ManagedClustersUpgrade, new: &ManagedClustersUpgrade| {
+            old.spec == new.spec && old.metadata.uid == new.metadata.uid
+        };
+        if matches!((&change.old, &change.new), (Some(old), Some(new)) if is_same(old, new)) {
+            return;
+        }
+        for placement in change.old.iter().flat_map(|upgrade| placements_of(upgrade)) {
+            remove_from(&mut self.followers, &placement, &change.key);
+        }
+        let name = part_name(&change.key.namespace, &change.key.name);
+        let Some(upgrade) = &change.new else {
+            self.named.remove(&name);
+            self.books.remove(&change.key);
+            self.blueprints.remove(&change.key);
+            return;
+        };
+        self.named.insert(name, change.key.clone());
+        self.books.entry(change.key.clone()).or_default().look_at_everybody();
+        self.blueprints.insert(change.key.clone(), Blueprint::of(upgrade, self.approver.as_ref()));
+        for placement in placements_of(upgrade) {
+            self.followers.entry(placement).or_default().insert(change.key.clone());
+        }
+    }
+}
+
+/// The placements that an upgrade lists.
+fn placements_of(upgrade: &ManagedClustersUpgrade) -> BTreeSet<ObjectKey> {
+    upgrade.spec.placement.iter().map(|listed| ObjectKey::namespaced(&listed.namespace, &listed.name)).collect()
+}
+
+/// Whether a cluster is to upgrades as it was before.
+fn is_upgraded_the_same(one: &ManagedCluster, other: &ManagedCluster) -> bool {
+    let (meta, other_meta) = (one.meta(), other.meta());
+    let told = |cluster: &ManagedCluster| {
+        cluster.status.as_ref().map(|status| (status.conditions.clone(), status.cluster_claims.clone()))
+    };
+    one.spec.hub_accepts_client == other.spec.hub_accepts_client
+        && meta.uid == other_meta.uid
+        && meta.deletion_timestamp.is_some() == other_meta.deletion_timestamp.is_some()
+        && one.labels() == other.labels()
+        && one.annotations() == other.annotations()
+        && told(one) == told(other)
+}
+
+impl Fleet {
+    /// Marks the upgrades that list a placement.
+    pub(crate) fn mark_upgrades_of(&self, placement: &ObjectKey) {
+        for upgrade in self.upgrades.followers.get(placement).into_iter().flatten() {
+            self.queues.upgrades.mark(upgrade.clone());
+        }
+    }
+
+    /// Has the upgrades that list a placement look at a cluster again, which it selects now or has selected.
+    pub(crate) fn look_again_at_upgrade(&self, placement: &ObjectKey, cluster: &ClusterName) {
+        for upgrade in self.upgrades.followers.get(placement).into_iter().flatten() {
+            if let Some(book) = self.upgrades.books.get(upgrade) {
+                book.look_again_at(cluster);
+            }
+        }
+    }
+
+    /// Has the upgrades look at everybody again that select clusters from sets.
+    pub(crate) fn mark_selecting_upgrades(&self) {
+        for (key, blueprint) in &self.upgrades.blueprints {
+            if blueprint.has_selector() {
+                if let Some(book) = self.upgrades.books.get(key) {
+                    book.look_at_everybody();
+                }
+                self.queues.upgrades.mark(key.clone());
+            }
+        }
+    }
+
+    /// Has the upgrades look at a cluster again that may have to do with it.
+    pub(crate) fn mark_upgrades_on(&self, cluster: &str) {
+        let name = ClusterName::from(cluster);
+        let selected_by = self.selections.get(&name);
+        for (key, blueprint) in &self.upgrades.blueprints {
+            let has_part = || self.upgrades.clusters.get(&blueprint.part_name).is_some_and(|all| all.contains(&name));
+            let is_selected = || {
+                let mut by = selected_by.into_iter().flat_map(BTreeMap::keys);
+                by.any(|placement| self.upgrades.followers.get(placement).is_some_and(|all| all.contains(key)))
+            };
+            if blueprint.has_selector() || has_part() || is_selected() {
+                self.look_again_at_part(key, &name);
+            }
+        }
+    }
+
+    /// Has the upgrades look at a cluster again if its change makes a difference to them.
+    pub(crate) fn mark_upgrades(&self, change: &Change<ManagedCluster>) {
+        if !matches!((&change.old, &change.new), (Some(old), Some(new)) if is_upgraded_the_same(old, new)) {
+            self.mark_upgrades_on(&change.key.name);
+        }
+    }
+
+    fn look_again_at_part(&self, upgrade: &ObjectKey, cluster: &ClusterName) {
+        if let Some(book) = self.upgrades.books.get(upgrade) {
+            book.look_again_at(cluster);
+        }
+        self.queues.upgrades.mark(upgrade.clone());
+    }
+
+    /// Takes note of a change of what has that name on a cluster.
+    fn part_changed(&mut self, part_name: &str, cluster: &ClusterName) {
+        self.upgrades.sort(part_name, cluster);
+        if let Some(upgrade) = self.upgrades.named.get(part_name).cloned() {
+            self.look_again_at_part(&upgrade, cluster);
+        }
+    }
+}
+
+impl Tracks<ManagedClustersUpgrade> for Fleet {
+    fn store(&mut self) -> &mut Store<ManagedClustersUpgrade> {
+        &mut self.upgrades.objects
+    }
+
+    fn changed(&mut self, change: &Change<ManagedClustersUpgrade>) {
+        self.upgrades.relist(change);
+        self.queues.upgrades.mark(change.key.clone());
+        if change.new.is_none() {
+            // Whoever waits for its clusters may go on.
+            for key in self.upgrades.blueprints.keys() {
+                if let Some(book) = self.upgrades.books.get(key) {
+                    book.look_at_everybody();
+                }
+                self.queues.upgrades.mark(key.clone());
+            }
+        }
+    }
+}
+
+impl Tracks<ClusterUpgrade> for Fleet {
+    fn store(&mut self) -> &mut Store<ClusterUpgrade> {
+        &mut self.upgrades.records
+    }
+
+    fn changed(&mut self, change: &Change<ClusterUpgrade>) {
+        self.part_changed(&change.key.name, &ClusterName::from(&*change.key.namespace));
+    }
+}
+
+impl Tracks<UpgradeWork> for Fleet {
+    fn store(&mut self) -> &mut Store<UpgradeWork> {
+        &mut self.upgrades.works
+    }
+
+    fn changed(&mut self, change: &Change<UpgradeWork>) {
+        let cluster = ClusterName::from(&*change.key.namespace);
+        let names = [&change.old, &change.new].map(|work| work.as_ref()?.part_name().map(str::to_owned));
+        for name in names.into_iter().flatten().collect::<BTreeSet<_>>() {
+            self.part_changed(&name, &cluster);
+        }
+        if change.new.is_none() {
+            // Others may have waited for it to be gone.
+            self.mark_upgrades_on(cluster.as_str());
+        }
+    }
+}
