@@ -7,6 +7,7 @@ mod join;
 mod killed;
 mod outage;
 mod several;
+mod upgrades;
 mod works;
 
 use std::{path::PathBuf, pin::pin, time::Duration};

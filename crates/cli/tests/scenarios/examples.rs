@@ -7,7 +7,11 @@ use std::{
 };
 
 use drover_api::{cluster::ManagedClustersUpgrade, grammar::Timeout};
-use drover_engine::upgrade::operator_work::{Approver, work};
+use drover_engine::upgrade::{
+    operator_work::{Approver, work},
+    platform,
+    target::Target,
+};
 use drover_testkit::{World, golden};
 use serde_json::{Value, json};
 
@@ -71,6 +75,26 @@ fn is_object_file(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     path.extension().is_some_and(|extension| extension == "yaml")
         && !["kustomization.yaml", "nameReference.yaml"].contains(&name)
+}
+
+/// The work of the example upgrade for one cluster's platform, made as a hub would make it.
+#[test]
+fn the_work_for_the_platform_is_what_a_hub_makes() {
+    let upgrade = repository().join("examples/cluster-upgrade/managed-clusters-upgrade.yaml");
+    let [upgrade] = &read::<ManagedClustersUpgrade>(&upgrade)[..] else { panic!("the example is one upgrade") };
+    let order = platform::upgrade(&Target::of(&upgrade.spec.cluster_version));
+    let work = json!({
+        "apiVersion": "work.open-cluster-management.io/v1",
+        "kind": "ManifestWork",
+        "metadata": { "name": "spoke1-cluster-upgrade", "namespace": "spoke1" },
+        "spec": *order.spec,
+    });
+    let text = format!(
+        "# The work that sets the target version of cluster spoke1. Deleting the work leaves the ClusterVersion in place, only the fields given here\n\
+         # are set, and the agent gets a role for this one object.\n{}",
+        serde_saphyr::to_string(&work).expect("a work can be written")
+    );
+    golden::assert_matches("examples/cluster-upgrade/works/cluster-upgrade.yaml", &text);
 }
 
 /// The work of the example upgrade for one cluster, made as a hub would make it.
