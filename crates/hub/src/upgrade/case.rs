@@ -85,11 +85,12 @@ impl<'a> Case<'a> {
     /// Brings the book up to date, and does what follows from it. Also says how many clusters were looked at.
     pub(super) fn follow(mut self, pages: &mut Pages) -> (Plan<Fleet>, usize) {
         self.look_by(pages);
-        let (mut acts, looks) = self.look_at_clusters(pages);
+        let (mut acts, mut looks) = self.look_at_clusters(pages);
         let planned = self.plan(pages);
         let is_new = planned.passed != self.passed();
         for (cluster, permit) in &planned.permits {
             let look = self.look_at(cluster, *permit, pages);
+            looks += 1;
             keep(cluster, look.act, &mut acts, pages);
         }
         let mut plan = Plan::default();

@@ -68,3 +68,6 @@ impl Reconciler<Fleet> for ClusterUpgrades {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
