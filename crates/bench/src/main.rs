@@ -18,6 +18,7 @@ mod rollout;
 mod server_counts;
 mod setup;
 mod suite;
+mod upgrade;
 
 use std::{
     io::{self, IsTerminal as _, Write as _},
@@ -42,6 +43,7 @@ enum Bench {
     /// What an agent costs that has many works: its cluster, its hub, and the machine that it runs on.
     Agent(agent::Agent),
     Embedded(embedded::Embedded),
+    Upgrade(upgrade::Upgrade),
     /// How long the scenarios take on a real kube-apiserver, and on Drover's own.
     Suite,
 }
@@ -56,6 +58,7 @@ fn main() -> anyhow::Result<()> {
         Bench::AtRest(bench) => publish(&bench.measure()?, None),
         Bench::Agent(bench) => publish(&bench.measure()?, None),
         Bench::Embedded(bench) => publish(&bench.measure()?, None),
+        Bench::Upgrade(bench) => publish(&bench.measure()?, None),
         Bench::Suite => publish(&suite::measure()?, None),
         Bench::Rollout(bench) => bench.measure(|report| publish(report, bench.output.as_deref())),
     }

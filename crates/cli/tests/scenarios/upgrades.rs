@@ -184,6 +184,21 @@ impl Field {
         names
     }
 
+    /// Waits until there are works of exactly these parts on a cluster.
+    async fn has_parts(&self, cluster: &str, parts: &[&str]) {
+        wait::attempt(&format!("{cluster} has {parts:?}"), async || {
+            let found = self.parts(cluster).await;
+            if found == parts { Ok(()) } else { Err(format!("{found:?}")) }
+        })
+        .await;
+    }
+
+    /// Waits until no upgrade has a cluster.
+    async fn is_nobodys(&self, cluster: &str) {
+        let is_nobodys = |cluster: &ManagedCluster| !cluster.annotations().contains_key(UPGRADED_BY_ANNOTATION);
+        wait::until(&self.managed(), cluster, "it is nobody's", is_nobodys).await;
+    }
+
     /// Waits until an upgrade says this of itself, while time passes: what it says is written once a second.
     async fn has(&self, what: &str, is_so: impl Fn(&Status) -> bool) -> Status {
         self.has_of(UPGRADE, what, is_so).await

@@ -24,7 +24,10 @@ use super::{
     target::Target,
     work::PartWork,
 };
+use crate::condition::Holds;
 
+/// How long an agent may fail to read or apply something before it is believed that it can not.
+const PATIENCE: Duration = Duration::from_mins(1);
 /// How long an agent may take to take something up before that is not counted as its cluster's time.
 pub const DELIVERY_GRACE: Duration = Duration::from_mins(5);
 
@@ -260,10 +263,12 @@ pub fn look(facts: Facts, course: &Course, permit: Permit, now: Timestamp) -> Lo
     let Some(cluster) = facts.cluster else { return dismiss(facts, &Owner::Nobody) };
     let Some(record) = facts.record else {
         return match facts.membership {
+            // There is no place for it yet.
+            Membership::In { .. } if !cluster.takes_works => plain(Standing::Barred, None),
             Membership::In { is_canary } => {
                 plain(Standing::Barred, Some(Act::Make(Box::new(spec(course, cluster, is_canary)))))
             }
-            Membership::Unsure | Membership::Out => plain(Standing::Leaving, None),
+            Membership::Unsure | Membership::Out => dismiss(facts, &cluster.owner),
         };
     };
     let is_other = record.spec.cluster_uid != cluster.uid || record.spec.upgrade.uid != course.upgrade.uid;
@@ -309,7 +314,12 @@ impl Subject<'_> {
     fn look(&self) -> Look {
         let stored = self.status();
         let phase = stored.phase.unwrap_or(Phase::Waiting);
-        let may_go = matches!(phase, Phase::Waiting | Phase::PreAction | Phase::Failed);
+        // Who has begun goes on to the end.
+        let may_go = match phase {
+            Phase::Waiting | Phase::PreAction => stored.started.is_none(),
+            Phase::Failed => true,
+            Phase::Upgrading | Phase::Operators | Phase::PostAction | Phase::Complete => false,
+        };
         if self.facts.membership == Membership::Out && may_go {
             return dismiss(self.facts, &self.cluster.owner);
         }
@@ -336,7 +346,9 @@ impl Subject<'_> {
         let action = is_before.then(|| self.action_deadline()).flatten();
         // What lies ahead was asked for before the clock was set back.
         let retry = self.course.retried.filter(|_| is_before);
-        [preflight, action, retry].into_iter().flatten()
+        let parts = [Part::PreAction, Part::PostAction].into_iter();
+        let patience = parts.filter_map(|part| patience(self.work(part)?));
+        [preflight, action, retry].into_iter().flatten().chain(patience)
     }
 
     /// When the action before the upgrade takes too long, if it is under way.
@@ -389,7 +401,8 @@ impl Subject<'_> {
     fn retarget(&self, stored: &ClusterUpgradeStatus, phase: Phase) -> Option<Look> {
         let Membership::In { is_canary } = self.facts.membership else { return None };
         let wanted = spec(self.course, self.cluster, is_canary);
-        let is_same = self.is_same_target() && (phase != Phase::Waiting || self.record.spec == wanted);
+        let is_settled = phase != Phase::Waiting || stored.started.is_some() || stored.platform_completed.is_some();
+        let is_same = self.is_same_target() && (is_settled || self.record.spec == wanted);
         if is_same {
             return None;
         }
@@ -427,6 +440,10 @@ impl Subject<'_> {
     /// How far an action is whose work is there and is the one that is asked for.
     fn doing(&self, part: Part, action: &Action) -> Option<Doing> {
         let work = self.work(part).filter(|work| work.says(&action.order.name))?;
+        // What can not be applied now may be a moment later: after an upgrade much is not there yet.
+        if patience(work).is_some_and(|until| until > self.now) {
+            return Some(Doing::Sent);
+        }
         Some(action.doing(work))
     }
 
@@ -461,6 +478,12 @@ impl Subject<'_> {
             degraded: matches!(doing, Doing::Degraded(_)) || (is_late && doing != Doing::Available),
         }
     }
+}
+
+/// Until when it is waited whether a work can be applied that could not be.
+fn patience(work: &PartWork) -> Option<Timestamp> {
+    let is_refused = work.report.applied.is_some_and(|said| said.holds == Holds::No);
+    is_refused.then(|| after(work.since(), PATIENCE))
 }
 
 /// How long an upgrade took that is done.

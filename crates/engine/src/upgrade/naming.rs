@@ -15,6 +15,7 @@ pub fn part_name(namespace: &str, name: &str) -> String {
     let mut suffix = [0; 4];
     suffix.copy_from_slice(&digest[..4]);
     let readable: String = name.chars().take(READABLE).collect();
+    let readable = readable.trim_end_matches(['.', '-']);
     format!("{readable}-{:08x}", u32::from_be_bytes(suffix))
 }
 

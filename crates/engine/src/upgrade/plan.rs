@@ -326,8 +326,10 @@ impl Fleet {
             return Some(Hold::StillMoving { moving: self.all.still_moving });
         }
         let allowed = strategy.max_failures?;
-        let is_over = self.all.failed > i64::try_from(allowed).unwrap_or(i64::MAX);
-        is_over.then_some(Hold::Failures { failed: self.all.failed, allowed })
+        // Who was not begun has not failed for what is rolled out.
+        let failed = self.all.failed_begun;
+        let is_over = failed > i64::try_from(allowed).unwrap_or(i64::MAX);
+        is_over.then_some(Hold::Failures { failed, allowed })
     }
 
     /// Who may begin, with what is left of the places. While the others are held back, what they hold of the places before their upgrades

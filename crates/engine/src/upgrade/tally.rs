@@ -22,6 +22,8 @@ pub struct Tally {
     pub complete: i64,
     /// Those that have failed.
     pub failed: i64,
+    /// Those of them that were begun.
+    pub failed_begun: i64,
     /// Those that wait.
     pub pending: i64,
     /// Those that wait and can not have their turn.
@@ -96,6 +98,7 @@ impl Tally {
             }
             Standing::Failed { was_begun, is_moving } => {
                 self.failed += by;
+                self.failed_begun += by * i64::from(*was_begun);
                 self.initialized += by * i64::from(*was_begun);
                 self.still_moving += by * i64::from(*is_moving);
             }

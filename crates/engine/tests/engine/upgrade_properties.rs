@@ -136,7 +136,12 @@ pub(crate) fn a_paused_upgrade_starts_nobody(decider: &dyn Decider, history: &Hi
 pub(crate) fn nobody_is_begun_beyond_the_failure_budget(decider: &dyn Decider, history: &History) -> Checked {
     let failed = |world: &World| {
         let is_counted = |name: &&ClusterName| world.sites[*name].selected == Selected::In && world.is_current(name);
-        let has_failed = |name: &&ClusterName| world.phase(name) == Phase::Failed;
+        // Who was not begun has not failed for what is rolled out.
+        let was_begun = |name: &&ClusterName| {
+            let status = world.sites[*name].own_record().and_then(|record| record.status.as_ref());
+            status.and_then(|status| status.failed_phase) != Some(Phase::Waiting)
+        };
+        let has_failed = |name: &&ClusterName| world.phase(name) == Phase::Failed && was_begun(name);
         world.sites.keys().filter(is_counted).filter(has_failed).count()
     };
     whenever_one_is_begun_after(decider, history, failed, |world, name, failed| {

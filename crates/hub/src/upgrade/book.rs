@@ -2,17 +2,23 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    ops::Bound,
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use drover_api::reference::ClusterName;
-use drover_engine::{addon::install::Absence, upgrade::plan};
+use drover_engine::{
+    addon::install::Absence,
+    upgrade::{member::Act, plan},
+};
 use drover_runtime::clock::after;
 use k8s_openapi::jiff::Timestamp;
 
 use crate::stale::Stale;
 
+/// About how many clusters something is done in one step. What comes of it is known before the next.
+pub(super) const AT_ONCE: usize = 256;
 /// How long an upgrade that is under way goes without a look at everybody.
 const PATIENCE: Duration = Duration::from_mins(5);
 /// Who has not looked for so long has missed something, or time has jumped.
@@ -31,8 +37,12 @@ pub(super) struct Pages {
     context: Option<Context>,
     /// The clusters about which something is to be done, or was tried.
     pub(super) unfinished: BTreeSet<ClusterName>,
+    /// The last about which something was done, so that the others get their turn too.
+    attended_last: Option<ClusterName>,
     /// The clusters that are part of the upgrade although nothing selects them, and since when that is known.
     pub(super) absent: BTreeMap<ClusterName, Option<Absence>>,
+    /// Those of them of which nobody can tell yet whether they are left out.
+    pub(super) unsure: BTreeSet<ClusterName>,
     /// The clusters that are selected as canaries and are not upgraded.
     pub(super) outside: BTreeSet<ClusterName>,
     /// When clusters want attention though nothing has changed.
@@ -86,6 +96,7 @@ impl Pages {
         if is_interrupted {
             self.attentive_since = now;
             self.stale = Stale::Everybody;
+            self.told = self.told.filter(|told| *told <= now);
         }
         self.attended = Some(now);
         self.attentive_since
@@ -108,13 +119,32 @@ impl Pages {
             self.wakes.iter().take_while(|(time, _)| *time <= now).map(|(_, name)| name.clone()).collect();
         self.stale.add(due);
         // Whether somebody is left out is known when the placements agree, which is told of none of their clusters.
-        let waited_for: Vec<_> = self.unfinished.iter().chain(self.absent.keys()).cloned().collect();
-        self.stale.add(waited_for);
+        let unsure: Vec<_> = self.unsure.iter().cloned().collect();
+        self.stale.add(unsure);
+        let unfinished = self.in_turn(&self.unfinished);
+        self.stale.add(unfinished);
         let stale = self.stale.take();
         if stale.is_none() {
             self.looked = Some(now);
         }
         stale
+    }
+
+    /// As many of these as can be attended to in one step, from where the last one ended.
+    fn in_turn(&self, clusters: &BTreeSet<ClusterName>) -> Vec<ClusterName> {
+        let Some(last) = &self.attended_last else { return clusters.iter().take(AT_ONCE).cloned().collect() };
+        let after = clusters.range::<ClusterName, _>((Bound::Excluded(last), Bound::Unbounded));
+        let before = clusters.range::<ClusterName, _>((Bound::Unbounded, Bound::Included(last)));
+        after.chain(before).take(AT_ONCE).cloned().collect()
+    }
+
+    /// Takes those of the acts that are done in one step.
+    pub(super) fn next(&mut self, mut acts: BTreeMap<ClusterName, Act>) -> Vec<(ClusterName, Act)> {
+        let names = self.in_turn(&acts.keys().cloned().collect());
+        if acts.len() > AT_ONCE {
+            self.attended_last = names.last().cloned();
+        }
+        names.into_iter().filter_map(|name| acts.remove_entry(&name)).collect()
     }
 
     /// Takes note of when a cluster wants attention though nothing has changed.

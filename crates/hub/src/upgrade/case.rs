@@ -4,7 +4,10 @@ mod facts;
 mod telling;
 mod writes;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    cell::OnceCell,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use drover_api::{cluster::ManagedClustersUpgrade, names::UPGRADE_HUB_ANNOTATION, reference::ClusterName};
 use drover_engine::{
@@ -22,12 +25,9 @@ use kube::ResourceExt;
 
 use super::{
     blueprint::Blueprint,
-    book::{Context, Pages},
+    book::{AT_ONCE, Context, Pages},
 };
 use crate::fleet::Fleet;
-
-/// About how many clusters something is done in one step. What comes of it is known before the next.
-pub(super) const AT_ONCE: usize = 256;
 
 /// One upgrade, with everything that is decided by.
 pub(super) struct Case<'a> {
@@ -41,6 +41,8 @@ pub(super) struct Case<'a> {
     reach: SetsInReach,
     /// What the server did not take of the last plan.
     refusal: Option<String>,
+    /// Whether all placements agree with their decisions on how many they select, once somebody has asked.
+    is_confirmed: OnceCell<bool>,
     now: Timestamp,
 }
 
@@ -79,7 +81,8 @@ impl<'a> Case<'a> {
         let named = blueprint.selector.as_ref().map_or(&[][..], |selector| selector.sets());
         let bindings = fleet.bindings.in_namespace(&key.namespace).map(|(_, binding)| &**binding);
         let reach = reach(named, bindings, |set| fleet.members.contains_key(set));
-        Self { fleet, key, upgrade, blueprint, course: blueprint.course.clone(), placements, reach, refusal, now }
+        let (course, is_confirmed) = (blueprint.course.clone(), OnceCell::new());
+        Self { fleet, key, upgrade, blueprint, course, placements, reach, refusal, is_confirmed, now }
     }
 
     /// Brings the book up to date, and does what follows from it. Also says how many clusters were looked at.
@@ -94,7 +97,7 @@ impl<'a> Case<'a> {
             keep(cluster, look.act, &mut acts, pages);
         }
         let mut plan = Plan::default();
-        self.carry_out(acts, &mut plan);
+        self.carry_out(pages.next(acts), &mut plan);
         let is_at_rest = is_at_rest(pages);
         let due = self.tell(pages, &planned, is_new, &mut plan);
         // Who did not come to anything is looked at again, when what was written is known.

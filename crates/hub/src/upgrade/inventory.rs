@@ -7,10 +7,13 @@ use drover_api::{
     drover::ClusterUpgrade,
     reference::ClusterName,
 };
-use drover_engine::upgrade::{
-    naming::{Part, part_name},
-    operator_work::Approver,
-    work::PartWork,
+use drover_engine::{
+    addon::install::answers_the_same,
+    upgrade::{
+        naming::{Part, part_name},
+        operator_work::Approver,
+        work::PartWork,
+    },
 };
 use drover_runtime::{
     fleet::Tracks,
@@ -62,9 +65,15 @@ impl Upgrades {
 
     /// Another upgrade that has works on a cluster of which there can be those of one upgrade only.
     pub(super) fn rival(&self, part_name: &str, cluster: &ClusterName) -> Option<String> {
-        let parts = [Part::Platform, Part::Operators].into_iter();
-        let rival =
-            parts.filter_map(|part| self.work(part_name, part, cluster)?.part_name()).find(|of| *of != part_name)?;
+        let works =
+            [Part::Platform, Part::Operators].into_iter().filter_map(|part| self.work(part_name, part, cluster));
+        // One that stays though there is no such upgrade any more is nobody's.
+        let is_somebodys = |work: &&UpgradeWork| {
+            let of = work.part_name();
+            let is_known = of.is_some_and(|of| self.named.contains_key(of));
+            of != Some(part_name) && (is_known || work.metadata.deletion_timestamp.is_some())
+        };
+        let rival = works.filter(is_somebodys).find_map(UpgradeWork::part_name)?;
         Some(self.named.get(rival).map_or_else(|| rival.to_owned(), ToString::to_string))
     }
 
@@ -130,6 +139,7 @@ fn is_upgraded_the_same(one: &ManagedCluster, other: &ManagedCluster) -> bool {
         && one.labels() == other.labels()
         && one.annotations() == other.annotations()
         && told(one) == told(other)
+        && answers_the_same(one, other)
 }
 
 impl Fleet {

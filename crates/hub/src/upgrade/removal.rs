@@ -10,7 +10,7 @@ use drover_runtime::{controller::Plan, write::Write};
 use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
 
-use super::{blueprint::Blueprint, case::AT_ONCE};
+use super::{blueprint::Blueprint, book::AT_ONCE};
 use crate::fleet::Fleet;
 
 /// Has an upgrade wait for its clusters to be let go when it is deleted; nothing if it does.

@@ -2,7 +2,7 @@
 //!
 //! Watches all works, of which it reads three fields, and keeps those that say how long they are to stay. Its key is a work. It deletes works.
 
-use drover_api::names::REPLICA_SET_LABEL;
+use drover_api::names::{REPLICA_SET_LABEL, UPGRADE_LABEL};
 use drover_engine::work::completion::{Fate, decide};
 use drover_runtime::{
     controller::{Plan, Reconciler},
@@ -49,8 +49,8 @@ struct Status {
 impl FinishingWork {
     /// For how many seconds it is to stay after it is complete, if it says so and nobody would make it again.
     fn stays(&self) -> Option<i64> {
-        let is_of_set = self.labels().contains_key(REPLICA_SET_LABEL);
-        self.spec.delete_option.as_ref()?.ttl_seconds_after_finished.filter(|_| !is_of_set)
+        let is_of_others = [REPLICA_SET_LABEL, UPGRADE_LABEL].iter().any(|label| self.labels().contains_key(*label));
+        self.spec.delete_option.as_ref()?.ttl_seconds_after_finished.filter(|_| !is_of_others)
     }
 
     fn conditions(&self) -> &[Condition] {

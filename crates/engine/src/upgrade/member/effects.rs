@@ -89,16 +89,22 @@ impl Subject<'_> {
             },
             Part::Operators => match (phase, &self.course.operator_order) {
                 (Phase::Operators, Some(order)) => Wanted::HaveOr(order.clone()),
-                (Phase::PostAction | Phase::Failed, _) => Wanted::May,
+                (Phase::Operators, None) | (Phase::PostAction | Phase::Failed, _) => Wanted::May,
                 _ => Wanted::Go,
             },
             Part::PostAction => match (phase, &self.course.post_action) {
-                (Phase::PostAction, Some(action)) => Wanted::Have(action.order.clone()),
+                (Phase::PostAction, Some(action)) => self.anew(part, &action.order),
                 (Phase::Failed, _) => Wanted::May,
                 (Phase::Complete, _) if !self.course.is_at_rest => Wanted::May,
                 _ => Wanted::Go,
             },
         }
+    }
+
+    /// An action that was edited is made anew: a Job can not be changed.
+    fn anew(&self, part: Part, order: &Order) -> Wanted {
+        let is_another = self.work(part).is_some_and(|work| !work.says(&order.name));
+        if is_another { Wanted::Go } else { Wanted::Have(order.clone()) }
     }
 
     fn wanted_preflight(&self, phase: Phase) -> Wanted {
@@ -118,7 +124,7 @@ impl Subject<'_> {
             Phase::Waiting | Phase::PreAction if !is_done && self.has_failed(action) && self.is_retried(status) => {
                 Wanted::Go
             }
-            Phase::PreAction if !is_done && is_clear => Wanted::Have(action.order.clone()),
+            Phase::PreAction if !is_done && is_clear => self.anew(Part::PreAction, &action.order),
             Phase::Complete if self.course.is_at_rest => Wanted::Go,
             _ => Wanted::May,
         }

@@ -1,7 +1,5 @@
 //! What each phase comes to: whether the cluster goes on to the next one, fails, or stays, and what is said of it.
 
-use std::time::Duration;
-
 use drover_api::drover::{Acknowledged, ActionDone, ClusterUpgradePhase as Phase, ClusterUpgradeStatus as Status};
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 
@@ -16,11 +14,8 @@ use super::{
         target::Place,
         work::PartWork,
     },
-    DELIVERY_GRACE, Found, Membership, Owner, Permit, Reach, Standing, Subject, after,
+    DELIVERY_GRACE, Found, Membership, Owner, PATIENCE, Permit, Reach, Standing, Subject, after,
 };
-
-/// How long an agent may fail to read or apply something before it is believed that it can not.
-const PATIENCE: Duration = Duration::from_mins(1);
 
 impl Found {
     fn new(status: Status, standing: Standing) -> Self {
@@ -289,15 +284,19 @@ impl Subject<'_> {
     /// What comes after the platform, which is upgraded.
     pub(super) fn after_platform(&self, mut status: Status) -> Found {
         status.platform_completed.get_or_insert(Time(self.now));
-        if self.course.operator_order.is_some() && status.operators_completed.is_none() {
+        if self.course.operators.is_some() && status.operators_completed.is_none() {
             return Found::new(self.enter(status, Phase::Operators, &Reason::OperatorsRunning), Standing::Partial);
         }
         self.after_operators(status)
     }
 
     fn operators(&self, mut status: Status) -> Found {
-        if self.course.operator_order.is_none() {
+        if self.course.operators.is_none() {
             return self.after_operators(status);
+        }
+        if self.course.operator_order.is_none() {
+            // Nobody knows by what they could be upgraded. The upgrade says so, and no time is counted.
+            return Found::new(stays(status, &Reason::OperatorsRunning), Standing::Partial);
         }
         match self.work(Part::Operators).map(|work| work.operators) {
             Some(Outcome::Succeeded) => {
@@ -366,8 +365,9 @@ impl Subject<'_> {
     /// A cluster that was beyond the target when somebody last looked.
     fn not_begun(&self, status: Status) -> Found {
         let is_beyond = |version: &str| self.target().place_of(version) == Place::Above;
-        let known = self.cluster.version.as_deref().or(status.current_version.as_deref());
-        if known.is_some_and(is_beyond) {
+        // What it claims may lag behind what it has told.
+        let told = [self.cluster.version.as_deref(), status.current_version.as_deref()];
+        if told.into_iter().flatten().any(is_beyond) {
             return Found::new(status, Standing::Failed { was_begun: false, is_moving: false });
         }
         Found::new(self.waits(status, &Reason::Queued), Standing::Barred)
@@ -441,7 +441,7 @@ impl Subject<'_> {
 
     /// Whether nothing is asked for but the platform.
     fn is_platform_all(&self) -> bool {
-        self.course.operator_order.is_none()
+        self.course.operators.is_none()
     }
 
     /// A cluster that is found to be there. If it was begun before, what comes after its upgrade is still to be done.

@@ -137,8 +137,14 @@ impl Case {
         self.with(|course| course.post_action = Some(job("check")))
     }
 
-    fn with_operators(self) -> Self {
-        self.with(|course| course.operator_order = Some(Order::of(ManifestWorkSpec::default())))
+    fn with_operators(mut self) -> Self {
+        if let Some(record) = &mut self.record {
+            record.spec.operators = Some(OperatorUpgrades::default());
+        }
+        self.with(|course| {
+            course.operators = Some(OperatorUpgrades::default());
+            course.operator_order = Some(Order::of(ManifestWorkSpec::default()));
+        })
     }
 
     /// A work that was sent at noon, of which its agent says this.

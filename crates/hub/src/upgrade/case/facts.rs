@@ -87,6 +87,16 @@ impl Case<'_> {
 
     /// Whether a cluster is one of those that are upgraded, and when that may change though nothing is heard.
     pub(super) fn membership(&self, cluster: &ClusterName, pages: &mut Pages) -> (Membership, Option<Timestamp>) {
+        let (membership, wake) = self.judge(cluster, pages);
+        if membership == Membership::Unsure {
+            pages.unsure.insert(cluster.clone());
+        } else {
+            pages.unsure.remove(cluster);
+        }
+        (membership, wake)
+    }
+
+    fn judge(&self, cluster: &ClusterName, pages: &mut Pages) -> (Membership, Option<Timestamp>) {
         let is_selected = self.is_selected(cluster);
         let is_canary = self.is_canary(cluster);
         if is_canary && !is_selected && self.record(cluster).is_none() {
@@ -123,8 +133,11 @@ impl Case<'_> {
             Leave::Later { known, again } => (known, again),
         };
         pages.absent.insert(cluster.clone(), Some(known));
+        // Whom its upgrade has cut off must not vanish from the count, nor a canary from the gate.
+        let is_begun = |record: &ClusterUpgrade| record.status.as_ref().is_some_and(|status| status.started.is_some());
+        let may_vanish = self.record(cluster).is_some_and(|it| !is_begun(it) && it.spec.canary != Some(true));
         let since = match self.known(cluster).map(|known| known.reach) {
-            Some(Reach::Offline { since }) => since.map(|since| after(since, OFFLINE_GRACE)),
+            Some(Reach::Offline { since }) if may_vanish => since.map(|since| after(since, OFFLINE_GRACE)),
             _ => None,
         };
         match since {
@@ -135,9 +148,11 @@ impl Case<'_> {
 
     /// Whether all placements agree with their decisions on how many they select.
     fn is_confirmed(&self) -> bool {
-        self.placements.iter().all(|listed| {
-            let count = self.fleet.selected_by(&listed.key).count();
-            listed.decided.is_ok_and(|decided| decided.clusters == count)
+        *self.is_confirmed.get_or_init(|| {
+            self.placements.iter().all(|listed| {
+                let count = self.fleet.selected_by(&listed.key).count();
+                listed.decided.is_ok_and(|decided| decided.clusters == count)
+            })
         })
     }
 
@@ -167,7 +182,7 @@ impl Case<'_> {
         self.fleet.members.get(set).is_some_and(|members| members.clusters.contains(cluster))
     }
 
-    /// Whether a cluster is one of the canaries. One that is not there any more is what it was.
+    /// Whether a cluster is one of the canaries. One that is not there any more is what it was, and the one on which the hub runs is the last of all.
     pub(super) fn is_canary(&self, cluster: &ClusterName) -> bool {
         let Some(found) = self.staying(cluster).filter(|_| self.is_selected(cluster) || self.record(cluster).is_none())
         else {
@@ -175,7 +190,7 @@ impl Case<'_> {
         };
         let Some(canaries) = &self.blueprint.canaries else { return false };
         let is_in_sets = canaries.sets().is_empty() || canaries.sets().iter().any(|set| self.is_in_set(cluster, set));
-        is_in_sets && canaries.matches(found)
+        is_in_sets && canaries.matches(found) && !is_hub(found)
     }
 }
 

@@ -1,7 +1,5 @@
 //! What is decided about clusters, as writes and events.
 
-use std::collections::BTreeMap;
-
 use drover_api::{
     cluster::ManagedCluster,
     drover::{ClusterUpgrade, ClusterUpgradePhase as Phase, ClusterUpgradeSpec, ClusterUpgradeStatus},
@@ -12,13 +10,13 @@ use drover_engine::upgrade::{member::Act, naming::Part, platform::Order};
 use drover_runtime::{controller::Plan, events::Event, write::Write};
 use kube::{ResourceExt, api::ObjectMeta};
 
-use super::{AT_ONCE, Case};
+use super::Case;
 use crate::{fleet::Fleet, upgrade::works::UpgradeWork};
 
 impl Case<'_> {
-    /// Has what is decided about clusters written, as much as goes at once.
-    pub(super) fn carry_out(&self, acts: BTreeMap<ClusterName, Act>, plan: &mut Plan<Fleet>) {
-        for (cluster, act) in acts.into_iter().take(AT_ONCE) {
+    /// Has what is decided about clusters written.
+    pub(super) fn carry_out(&self, acts: Vec<(ClusterName, Act)>, plan: &mut Plan<Fleet>) {
+        for (cluster, act) in acts {
             match act {
                 Act::Make(spec) => plan.together.push(Write::create(self.made(&cluster, *spec))),
                 Act::Retarget(spec) => plan.together.extend(self.retarget(&cluster, *spec)),

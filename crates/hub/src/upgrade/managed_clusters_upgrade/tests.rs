@@ -36,7 +36,7 @@ fn names(count: usize) -> Vec<String> {
 }
 
 /// An upgrade of the clusters of the placement x, ten at a time.
-fn upgrade(scene: &mut Scene, rest: Value) {
+fn upgrade(scene: &mut Scene, rest: &Value) {
     let spec = json!({ "placement": [named("x")], "clusterVersion": { "version": "4.12.0" },
         "upgradeStrategy": { "maxConcurrency": 10 } });
     let mut object = json!({ "metadata": { "finalizers": [UPGRADE_FINALIZER], "generation": 1 }, "spec": spec });
@@ -47,7 +47,7 @@ fn upgrade(scene: &mut Scene, rest: Value) {
 /// A fleet with an upgrade of these clusters, all of which wait for their turn.
 fn waiting(clusters: &[String]) -> Scene {
     let mut scene = Scene::new();
-    upgrade(&mut scene, json!({}));
+    upgrade(&mut scene, &json!({}));
     scene.decide("x", clusters);
     scene.placement("x", clusters.len());
     for cluster in clusters {
@@ -112,7 +112,7 @@ fn looks(controller: &ClusterUpgrades) -> u64 {
 #[test]
 fn an_upgrade_is_marked_before_anything_is_made() {
     let mut scene = waiting(&names(1));
-    upgrade(&mut scene, json!({ "metadata": { "generation": 1 } }));
+    upgrade(&mut scene, &json!({ "metadata": { "generation": 1 } }));
     assert_eq!(words(&scene.plan(&controller(), &to_4_12())), ["Patch ManagedClustersUpgrade default/to-4-12"]);
 }
 
@@ -197,7 +197,7 @@ fn clusters_are_let_go_before_an_upgrade_that_is_deleted() {
     under_way(&mut scene, "cluster-00000", "10%");
     let metadata =
         json!({ "finalizers": [UPGRADE_FINALIZER], "generation": 2, "deletionTimestamp": "2026-01-01T00:00:00Z" });
-    upgrade(&mut scene, json!({ "metadata": metadata }));
+    upgrade(&mut scene, &json!({ "metadata": metadata }));
     let plan = |scene: &Scene| words(&scene.plan(&controller(), &to_4_12()));
     assert_eq!(plan(&scene), ["Delete ManifestWork cluster-00000/cluster-00000-cluster-upgrade"]);
     scene.gone::<UpgradeWork>(Some("cluster-00000"), "cluster-00000-cluster-upgrade");
