@@ -58,6 +58,29 @@ pub struct Says<'a> {
     pub generation: Option<i64>,
 }
 
+/// What a condition is to say, but for its type.
+pub(crate) struct Word {
+    holds: bool,
+    reason: &'static str,
+    message: String,
+}
+
+pub(crate) fn word(holds: bool, reason: &'static str, message: impl Into<String>) -> Word {
+    Word { holds, reason, message: message.into() }
+}
+
+/// The conditions that are there, with these brought up to date.
+pub(crate) fn with_words<const N: usize>(
+    conditions: Vec<Condition>,
+    words: [(&str, Word); N],
+    generation: Option<i64>,
+    now: Timestamp,
+) -> Vec<Condition> {
+    words.into_iter().fold(conditions, |conditions, (type_, Word { holds, reason, message })| {
+        with(conditions, Says { type_, holds: holds.into(), reason, message: &message, generation }, now)
+    })
+}
+
 /// The conditions that are there, with one brought up to date. Its time moves with its status.
 #[must_use]
 pub fn with(mut conditions: Vec<Condition>, says: Says<'_>, now: Timestamp) -> Vec<Condition> {

@@ -28,6 +28,15 @@ pub fn spec_hash(content: &str) -> SpecHash {
     SpecHash::Sha256(Sha256::digest(content).into())
 }
 
+/// By what the name of something is told from the same name in another namespace.
+#[must_use]
+pub(crate) fn name_suffix(namespace: &str, name: &str) -> String {
+    let digest = Sha256::digest(format!("{namespace}/{name}"));
+    let mut suffix = [0; 4];
+    suffix.copy_from_slice(&digest[..4]);
+    format!("{:08x}", u32::from_be_bytes(suffix))
+}
+
 fn write_value(text: &mut String, value: &Value) {
     match value {
         Value::Null => text.push_str("null"),

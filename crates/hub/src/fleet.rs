@@ -14,11 +14,12 @@ use drover_api::{
     reference::ClusterName,
 };
 use drover_engine::{
-    addon::set::EPOCH,
+    addon::{install::Known, set::EPOCH},
     cluster::taints,
     condition::{Holds, holds},
     placement::{Misconfigured, sets::Membership},
     rollout::member::Group,
+    work::replica_set::selection::{Decided, Unclear, decided},
 };
 use drover_runtime::{
     clock::Clock,
@@ -264,6 +265,27 @@ impl Fleet {
         }
         if let Some(judging) = self.judging.get(placement) {
             judging.selection_changed(cluster);
+        }
+    }
+
+    /// What a placement says of its decision, if it does and that can be read.
+    pub(crate) fn decided(&self, placement: &ObjectKey) -> Result<Decided, Unclear> {
+        let known = match self.placements.get(placement) {
+            Some(found) => Known::There(&**found),
+            None if self.placements.has(placement) => Known::Unreadable,
+            None => Known::Missing,
+        };
+        // Nobody knows whose slice it is that can not be read.
+        let has_unreadable_slices = self.decisions.unknown().any(|slice| slice.namespace == placement.namespace);
+        decided(known, has_unreadable_slices)
+    }
+
+    /// What is known of a cluster.
+    pub(crate) fn known_cluster(&self, cluster: &ClusterName) -> Known<&ManagedCluster> {
+        match self.cluster(cluster) {
+            Some(found) => Known::There(found),
+            None if self.clusters.has(&ObjectKey::cluster_wide(cluster.as_str())) => Known::Unreadable,
+            None => Known::Missing,
         }
     }
 

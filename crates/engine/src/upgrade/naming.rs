@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use sha2::{Digest, Sha256};
+use crate::hash::name_suffix;
 
 /// How much of an upgrade's name its parts bear. With what follows, the value of a label has room for it.
 const READABLE: usize = 50;
@@ -11,12 +11,9 @@ const READABLE: usize = 50;
 /// namespaces have different ones.
 #[must_use]
 pub fn part_name(namespace: &str, name: &str) -> String {
-    let digest = Sha256::digest(format!("{namespace}/{name}"));
-    let mut suffix = [0; 4];
-    suffix.copy_from_slice(&digest[..4]);
     let readable: String = name.chars().take(READABLE).collect();
     let readable = readable.trim_end_matches(['.', '-']);
-    format!("{readable}-{:08x}", u32::from_be_bytes(suffix))
+    format!("{readable}-{}", name_suffix(namespace, name))
 }
 
 /// Who a cluster is told that it is upgraded by.

@@ -6,14 +6,12 @@ mod tidy;
 use std::{collections::BTreeSet, sync::Arc};
 
 use drover_api::{
-    cluster::ManagedCluster,
     drover::RolloutProgress,
     grammar::WindowSize,
     reference::{ClusterName, PlacementRef},
     work::{ManifestWorkReplicaSet, PlacementRollout},
 };
 use drover_engine::{
-    addon::install::Known,
     rollout::{Entry, Goal, Plan as Planned, Rollout, Sets, Source, Wish, member::Selection, strategy::Strategy},
     work::replica_set::{
         member::{Held, Spot, member},
@@ -246,7 +244,7 @@ impl<'a> Case<'a> {
         let (mut writes, mut again) = (Vec::new(), None);
         for (cluster, absence) in &mut pages.absent {
             let unselected = Unselected {
-                cluster: self.known_cluster(cluster),
+                cluster: self.fleet.known_cluster(cluster),
                 before: *absence,
                 is_confirmed,
                 keeps_clusters: self.fleet.keeps_clusters,
@@ -261,14 +259,6 @@ impl<'a> Case<'a> {
             }
         }
         (writes, again)
-    }
-
-    fn known_cluster(&self, cluster: &ClusterName) -> Known<&ManagedCluster> {
-        match self.fleet.cluster(cluster) {
-            Some(found) => Known::There(found),
-            None if self.fleet.clusters.has(&ObjectKey::cluster_wide(cluster.as_str())) => Known::Unreadable,
-            None => Known::Missing,
-        }
     }
 
     /// Writes what is said of the set, if it is to be; otherwise says when.
@@ -308,14 +298,7 @@ impl<'a> Case<'a> {
 impl<'a> Listed<'a> {
     fn of(fleet: &Fleet, set: &ObjectKey, rollout: &'a PlacementRollout) -> Self {
         let key = ObjectKey::namespaced(&set.namespace, &rollout.name);
-        let placement = match fleet.placements.get(&key) {
-            Some(placement) => Known::There(&**placement),
-            None if fleet.placements.has(&key) => Known::Unreadable,
-            None => Known::Missing,
-        };
-        // Nobody knows whose slice it is that can not be read.
-        let has_unreadable_slices = fleet.decisions.unknown().any(|slice| slice.namespace == key.namespace);
-        Self { rollout, decided: selection::decided(placement, has_unreadable_slices), key }
+        Self { rollout, decided: fleet.decided(&key), key }
     }
 
     fn entry(&self, fleet: &Fleet) -> Entry {

@@ -2,7 +2,8 @@
 
 use drover_api::work::ManifestWorkReplicaSet;
 use kube::ResourceExt;
-use sha2::{Digest, Sha256};
+
+use crate::hash::name_suffix;
 
 /// How long the value of a label may be.
 const LONGEST: usize = 63;
@@ -41,10 +42,7 @@ pub fn owner(label: &str) -> Option<(&str, &str)> {
 /// different works.
 #[must_use]
 pub fn work_name(namespace: &str, name: &str) -> String {
-    let digest = Sha256::digest(format!("{namespace}/{name}"));
-    let mut suffix = [0; 4];
-    suffix.copy_from_slice(&digest[..4]);
-    format!("{name}-{:08x}", u32::from_be_bytes(suffix))
+    format!("{name}-{}", name_suffix(namespace, name))
 }
 
 /// Whether works of a set can say whose they are, and which placement they were made for.

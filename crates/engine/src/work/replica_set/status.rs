@@ -5,10 +5,7 @@ use drover_api::{
     names::{MANIFESTWORK_APPLIED, PLACEMENT_ROLLED_OUT, PLACEMENT_VERIFIED},
     work::{ManifestWorkReplicaSetStatus, PlacementSummary, ReplicaSetSummary},
 };
-use k8s_openapi::{
-    apimachinery::pkg::apis::meta::v1::Condition,
-    jiff::{SignedDuration, Timestamp},
-};
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use super::{
     naming::Unfit,
@@ -17,7 +14,7 @@ use super::{
     template::Flaw,
 };
 use crate::{
-    condition::{self, Holds, Says},
+    condition::{Holds, Word, holds, with_words, word},
     rollout::{Course, Hold},
     words::excerpt,
 };
@@ -32,7 +29,7 @@ pub enum Obstacle {
     #[error(transparent)]
     Unfit(#[from] Unfit),
     /// The template makes no sense.
-    #[error(transparent)]
+    #[error("manifestWorkTemplate: {0}")]
     Flaw(#[from] Flaw),
     /// The server does not take one.
     #[error("the server refuses it, and it is tried again and again: {0}")]
@@ -69,33 +66,18 @@ pub struct Facts<'a> {
     pub now: Timestamp,
 }
 
-/// What a condition is to say, but for its type.
-struct Word {
-    holds: bool,
-    reason: &'static str,
-    message: String,
-}
-
-fn word(holds: bool, reason: &'static str, message: impl Into<String>) -> Word {
-    Word { holds, reason, message: message.into() }
-}
-
 impl Facts<'_> {
     /// The status of the set.
     #[must_use]
     pub fn status(&self) -> ManifestWorkReplicaSetStatus {
-        let mut conditions: Vec<Condition> = self.stored.map(|status| status.conditions.clone()).unwrap_or_default();
         let words = [
             (PLACEMENT_VERIFIED, self.verified()),
             (PLACEMENT_ROLLED_OUT, self.rolled_out()),
             (MANIFESTWORK_APPLIED, self.applied()),
         ];
-        for (type_, Word { holds, reason, message }) in words {
-            let says = Says { type_, holds: holds.into(), reason, message: &message, generation: self.generation };
-            conditions = condition::with(conditions, says, self.now);
-        }
+        let stored = self.stored.map(|status| status.conditions.clone()).unwrap_or_default();
         ManifestWorkReplicaSetStatus {
-            conditions,
+            conditions: with_words(stored, words, self.generation, self.now),
             summary: Some(self.tally.summary()),
             placement_summary: self.placements.iter().map(Placing::summary).collect(),
         }
@@ -257,8 +239,8 @@ fn coarsen(summary: &mut ReplicaSetSummary) {
 pub fn settled(status: Option<&ManifestWorkReplicaSetStatus>, generation: Option<i64>) -> Option<Timestamp> {
     let conditions = status.map(|status| status.conditions.as_slice()).unwrap_or_default();
     let condition = conditions.iter().find(|condition| condition.type_ == PLACEMENT_ROLLED_OUT)?;
-    let holds = condition::holds(conditions, PLACEMENT_ROLLED_OUT) == Some(Holds::Yes);
-    (holds && condition.observed_generation == generation).then_some(condition.last_transition_time.0)
+    let is_rolled_out = holds(conditions, PLACEMENT_ROLLED_OUT) == Some(Holds::Yes);
+    (is_rolled_out && condition.observed_generation == generation).then_some(condition.last_transition_time.0)
 }
 
 #[cfg(test)]
