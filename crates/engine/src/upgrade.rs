@@ -14,6 +14,7 @@ pub mod platform;
 pub mod reason;
 pub mod selection;
 pub mod status;
+pub mod steering;
 pub mod tally;
 pub mod target;
 pub mod work;

@@ -123,6 +123,9 @@ pub struct ClusterUpgradeStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::time")]
     pub operators_completed: Option<Time>,
+    /// Where the cluster's operators were when something was last heard of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operators: Option<String>,
     /// When the upgrade of the cluster ended, well or not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::time")]

@@ -58,8 +58,8 @@ pub(crate) struct ApproveOperators {
     /// How long it may take until all are upgraded, such as 90s or 1h30m.
     #[arg(long, value_name = "DURATION", default_value = "10m")]
     timeout: Timeout,
-    /// A ConfigMap in which the versions are kept that were offered at the beginning, so that whoever goes on after a restart goes for the same. It is made if it is not
-    /// there, and belongs to one upgrade: delete it before the next.
+    /// A ConfigMap in which the versions are kept that were offered at the beginning, so that whoever goes on after a restart goes for the same, and where each operator
+    /// is. It is made if it is not there, and belongs to one upgrade: delete it before the next.
     #[arg(long, value_name = "NAMESPACE/NAME")]
     record: Option<RecordName>,
 }
@@ -153,11 +153,13 @@ impl Approver {
             None => self.begin().await?,
         };
         let mut told = BTreeMap::new();
+        let mut reported = String::new();
         let mut is_first = true;
         loop {
             let decision = self.cluster.decide(&self.wish, &targets);
             tell(&mut told, &decision);
             self.note(&decision);
+            self.report(&mut reported, &decision).await;
             if decision.is_over() {
                 return self.conclude(&decision, is_first && !was_begun);
             }
@@ -213,6 +215,18 @@ impl Approver {
                 announce(format_args!("could not approve the install plan {namespace}/{name}, and will try again: {error}"));
                 Ok(Attempt::Again)
             }
+        }
+    }
+
+    /// Has the record say where operators are, if it says something else. What it does not take is not waited for.
+    async fn report(&self, reported: &mut String, decision: &Decision) {
+        let (Some(record), summary) = (&self.record, decision.summary()) else { return };
+        if *reported == summary {
+            return;
+        }
+        match record.report(&summary).await {
+            Ok(()) => *reported = summary,
+            Err(error) => announce(format_args!("could not write where the operators are: {error}")),
         }
     }
 

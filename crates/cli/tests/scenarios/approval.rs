@@ -305,6 +305,8 @@ async fn exactly_the_included_plan_is_approved_and_it_ends_when_the_operator_run
     assert_eq!(ended.well(), "all that was asked for is upgraded");
     let missing = "operators/not-there: is not on this cluster, and is left out";
     assert!(ended.printed.iter().any(|line| line == missing), "{ended:?}");
+    let record = field.record().get(NAME).await.expect("there is a record").data.unwrap_or_default();
+    assert_eq!(record["operators"], format!("1 of 2 upgraded; {missing}; operators/gitops: runs gitops.v2"));
     for other in ["install-gitops-too", "install-git"] {
         assert!(!field.is_approved(other).await, "{other}");
     }
@@ -348,13 +350,16 @@ async fn a_plan_that_carries_a_neighbour_is_left_while_others_go_on(world: World
                      it also brings storage.v2 of operators/storage, which was not asked for";
     assert!(ended.badly().contains(complaint), "{ended:?}");
     assert!(ended.printed.iter().any(|line| line == "operators/alone: runs alone.v2"), "{ended:?}");
+    let record = field.record().get(NAME).await.expect("there is a record").data.unwrap_or_default();
+    let held_up = "1 of 2 upgraded; operators/gitops: the install plan install-both is not approved";
+    assert!(record["operators"].starts_with(held_up), "{record:?}");
     assert!(!field.is_approved("install-both").await);
 }
 
 async fn where_nothing_waits_it_ends_well_at_once(world: World) {
     let field = Field::new(world).await;
     assert_eq!(field.start(&all(), LONG).ends().await.well(), "nothing to approve");
-    field.record().delete(NAME, &DeleteParams::default()).await.expect("there is a record");
+    change(&field.record(), NAME, json!({ "data": null })).await;
     field.operator("gitops").await;
     field.offers("gitops", "v1", "v1", "").await;
     assert_eq!(field.start(&only(&["gitops"]), LONG).ends().await.well(), "nothing to approve");
@@ -396,8 +401,7 @@ async fn a_cluster_without_operators_has_nothing_to_approve(world: World) {
     assert_eq!(ended.well(), told);
     // It would be news if there were operators to go on with.
     let targets = r#"[{"name":"gitops","namespace":"operators","version":"gitops.v2"}]"#;
-    let record = json!({ "metadata": { "name": NAME }, "data": { "targets": targets } });
-    create(&field.record(), serde_json::from_value(record).expect("a map")).await;
+    change(&field.record(), NAME, json!({ "data": { "targets": targets } })).await;
     let ended = field.start(&all(), LONG).ends().await;
     assert!(ended.badly().contains("operators.coreos.com any more"), "{ended:?}");
 }
@@ -405,8 +409,7 @@ async fn a_cluster_without_operators_has_nothing_to_approve(world: World) {
 async fn a_record_that_can_not_be_read_is_complained_about(world: World) {
     let field = Field::new(world).await;
     field.operator("gitops").await;
-    let record = json!({ "metadata": { "name": NAME }, "data": { "targets": "gitops" } });
-    create(&field.record(), serde_json::from_value(record).expect("a map")).await;
+    change(&field.record(), NAME, json!({ "data": { "targets": "gitops" } })).await;
     let ended = field.start(&all(), LONG).ends().await;
     let complaint = "the ConfigMap installplan-approver/installplan-approver does not hold what was recorded under `targets`: delete it to begin anew";
     assert!(ended.badly().contains(complaint), "{ended:?}");
@@ -419,6 +422,9 @@ async fn the_account_may_do_nothing_else(world: World) {
     let account = field.account().await;
     let secrets = Api::<Secret>::all(account.clone()).list(&ListParams::default()).await.map(drop);
     let maps = Api::<ConfigMap>::namespaced(account.clone(), NAME).list(&ListParams::default()).await.map(drop);
+    let another: ConfigMap = serde_json::from_value(json!({ "metadata": { "name": "another" } })).expect("a map");
+    let own = Api::<ConfigMap>::namespaced(account.clone(), NAME);
+    let made = own.create(&kube::api::PostParams::default(), &another).await.map(drop);
     let elsewhere: Api<ConfigMap> = Api::namespaced(account.clone(), HOME);
     let map: ConfigMap = serde_json::from_value(json!({ "metadata": { "name": NAME } })).expect("a map");
     let kept_elsewhere = elsewhere.create(&kube::api::PostParams::default(), &map).await.map(drop);
@@ -430,6 +436,7 @@ async fn the_account_may_do_nothing_else(world: World) {
     let attempts = [
         ("read secrets", secrets),
         ("list maps", maps),
+        ("make maps", made),
         ("write elsewhere", kept_elsewhere),
         ("remove plans", removed),
         ("change subscriptions", changed),

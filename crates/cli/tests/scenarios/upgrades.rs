@@ -10,6 +10,7 @@ mod selection;
 mod sequence;
 mod spokes;
 mod time;
+mod told;
 mod versions;
 mod window;
 

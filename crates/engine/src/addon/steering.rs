@@ -161,7 +161,7 @@ fn read_pin(item: &str, known: &BTreeSet<Target>) -> Result<(Target, SetFingerpr
 }
 
 /// Whether something is switched on or off, if the text says just that.
-fn switch(text: &str) -> Option<bool> {
+pub(crate) fn switch(text: &str) -> Option<bool> {
     match text.trim() {
         "" | "true" => Some(true),
         "false" => Some(false),
@@ -225,7 +225,7 @@ fn acknowledge_cluster(
 }
 
 /// A retry is done once for each token. That it was done stays, also when nobody asks any more: what failed before stays forgiven.
-fn retry(
+pub(crate) fn retry(
     asked: Option<String>,
     known: Option<&String>,
     when: Option<&Time>,

@@ -167,6 +167,17 @@ impl Decision {
     pub fn is_done(&self) -> bool {
         self.is_over() && self.operators.values().all(|standing| !matches!(standing, Standing::Blocked(_)))
     }
+
+    /// Where the operators are, in one line: how many run their versions, and then each, those first that somebody may have to look after.
+    #[must_use]
+    pub fn summary(&self) -> String {
+        let is_upgraded = |standing: &&Standing| matches!(standing, Standing::Upgraded { .. });
+        let upgraded = self.operators.values().filter(is_upgraded).count();
+        let mut operators: Vec<_> = self.operators.iter().collect();
+        operators.sort_by_key(|(operator, standing)| (standing.concern(), *operator));
+        let each = operators.iter().map(|(operator, standing)| format!("; {operator}: {standing}"));
+        format!("{upgraded} of {} upgraded{}", operators.len(), each.collect::<String>())
+    }
 }
 
 /// A plan that is approved.

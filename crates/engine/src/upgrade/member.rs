@@ -8,7 +8,7 @@ mod phases;
 #[cfg(test)]
 mod tests;
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{borrow::Cow, collections::BTreeMap, time::Duration};
 
 use drover_api::{
     cluster::OperatorUpgrades,
@@ -19,7 +19,7 @@ use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 use super::{
     action::{Action, Doing},
     naming::Part,
-    platform::Order,
+    platform::{Errand, Order},
     reason::Reason,
     target::Target,
     work::PartWork,
@@ -36,8 +36,8 @@ pub const DELIVERY_GRACE: Duration = Duration::from_mins(5);
 pub struct Course {
     /// The upgrade.
     pub upgrade: UpgradeRef,
-    /// What clusters are upgraded to.
-    pub target: Target,
+    /// What clusters are upgraded to, and what is sent for that.
+    pub errand: Errand,
     /// Which operators are upgraded.
     pub operators: Option<OperatorUpgrades>,
     /// What is sent to upgrade them.
@@ -242,6 +242,8 @@ struct Subject<'a> {
     facts: Facts<'a>,
     cluster: &'a Cluster,
     record: &'a ClusterUpgrade,
+    /// What the cluster is held to, which may not be what is wanted now.
+    errand: Cow<'a, Errand>,
     course: &'a Course,
     permit: Permit,
     now: Timestamp,
@@ -278,7 +280,10 @@ pub fn look(facts: Facts, course: &Course, permit: Permit, now: Timestamp) -> Lo
         let is_in = matches!(facts.membership, Membership::In { .. });
         return if is_in { Look { standing: Standing::Barred, ..look } } else { look };
     }
-    Subject { facts, cluster, record, course, permit, now }.look()
+    let is_same = record.spec.target == *course.errand.target.written();
+    let errand =
+        if is_same { Cow::Borrowed(&course.errand) } else { Cow::Owned(Errand::of(Target::of(&record.spec.target))) };
+    Subject { facts, cluster, record, errand, course, permit, now }.look()
 }
 
 /// Lets a cluster go that the upgrade has nothing to do with any more.
@@ -303,7 +308,7 @@ fn plain(standing: Standing, act: Option<Act>) -> Look {
 fn spec(course: &Course, cluster: &Cluster, is_canary: bool) -> ClusterUpgradeSpec {
     ClusterUpgradeSpec {
         upgrade: course.upgrade.clone(),
-        target: course.target.written().clone(),
+        target: course.errand.target.written().clone(),
         operators: course.operators.clone(),
         cluster_uid: cluster.uid.clone(),
         canary: is_canary.then_some(true),
@@ -376,10 +381,7 @@ impl Subject<'_> {
             Phase::Upgrading => Standing::Begun,
             Phase::Operators | Phase::PostAction => Standing::Partial,
             Phase::Complete => Standing::Complete,
-            Phase::Failed => {
-                let was_begun = !matches!(stored.failed_phase, None | Some(Phase::Waiting | Phase::PreAction));
-                Standing::Failed { was_begun, is_moving: false }
-            }
+            Phase::Failed => Standing::Failed { was_begun: stored.started.is_some(), is_moving: false },
         }
     }
 
@@ -421,12 +423,12 @@ impl Subject<'_> {
 
     /// Whether the cluster is held to what is wanted now.
     fn is_same_target(&self) -> bool {
-        self.target().name() == self.course.target.name()
+        self.errand.target.name() == self.course.errand.target.name()
     }
 
     /// The target that the cluster is held to.
-    fn target(&self) -> Target {
-        Target::of(&self.record.spec.target)
+    fn target(&self) -> &Target {
+        &self.errand.target
     }
 
     fn work(&self, part: Part) -> Option<&PartWork> {
@@ -452,6 +454,18 @@ impl Subject<'_> {
         time <= self.now && after(self.course.attentive_since, ATTENTION) <= self.now
     }
 
+    /// Whether a time has come, or had come before and the cluster waits for that reason: who has just begun to look does not take it back.
+    fn has_come_for(&self, reason: &Reason, time: Timestamp) -> bool {
+        let stored = self.record.status.as_ref();
+        let is_told = stored.is_some_and(|status| status.reason.as_deref() == Some(reason.word()));
+        self.has_come(time) || (is_told && time <= self.now)
+    }
+
+    /// Whether the action before the upgrade has had all its time.
+    fn is_up(&self, work: &PartWork, action: &Action) -> bool {
+        self.has_come_for(&Reason::PreActionDegraded { why: None }, after(work.since(), action.limit))
+    }
+
     /// When to look whether a time has come.
     fn look_at(&self, time: Timestamp) -> Timestamp {
         time.max(after(self.course.attentive_since, ATTENTION))
@@ -468,7 +482,7 @@ impl Subject<'_> {
         }
         let Some(doing) = self.doing(part, action) else { return ActionTally::default() };
         let is_late = match part {
-            Part::PreAction => self.work(part).is_some_and(|work| self.has_come(after(work.since(), action.limit))),
+            Part::PreAction => self.work(part).is_some_and(|work| self.is_up(work, action)),
             _ => status.failed_phase == Some(Phase::PostAction),
         };
         ActionTally {

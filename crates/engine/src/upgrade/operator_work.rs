@@ -29,6 +29,9 @@ const RETRIES: i32 = 3;
 /// The Job's script, for clusters that have no image of Drover.
 const SCRIPT: &str = include_str!("operator_work/approve-operators.sh");
 
+/// What of the record is reported: where the operators are, as the approver says it.
+pub const REPORT: &str = "operators";
+
 /// What of the Job's status is reported, by name and path. The first three are the specification's. A pod that failed may be tried again, so how many have is not
 /// whether the Job has; the last one is.
 const FEEDBACK: [(&str, &str); 4] = [
@@ -69,7 +72,7 @@ pub fn wants_operators(operators: &OperatorUpgrades) -> bool {
 pub fn work(operators: &OperatorUpgrades, timeout: Duration, approver: &Approver) -> ManifestWorkSpec {
     let mut manifests = vec![named("v1", "Namespace", None), named("v1", "ServiceAccount", Some(NAME))];
     manifests.extend(cluster_role(approver));
-    manifests.extend(record_role(approver));
+    manifests.extend(record(approver));
     manifests.push(job(operators, timeout, approver));
     ManifestWorkSpec {
         workload: Some(ManifestsTemplate { manifests }),
@@ -77,25 +80,35 @@ pub fn work(operators: &OperatorUpgrades, timeout: Duration, approver: &Approver
             propagation_policy: DeletePropagationPolicy::Foreground,
             ..DeleteOption::default()
         }),
-        manifest_configs: vec![job_config()],
+        manifest_configs: configs(approver),
         executor: None,
     }
 }
 
-/// How the Job is applied, and what is reported of it. A Job can not be changed, so nobody tries.
-fn job_config() -> ManifestConfig {
+/// How the Job and the record are applied, and what is reported of them. A Job can not be changed, and the record is the approver's: both are made, and
+/// left alone after that.
+fn configs(approver: &Approver) -> Vec<ManifestConfig> {
+    let job = made_once("batch", "jobs", &FEEDBACK);
+    match approver {
+        Approver::Drover { .. } => vec![made_once("", "configmaps", &[(REPORT, ".data.operators")]), job],
+        Approver::Oc { .. } => vec![job],
+    }
+}
+
+/// Something that is made once, with what is reported of it.
+fn made_once(group: &str, resource: &str, feedback: &[(&str, &str)]) -> ManifestConfig {
     let path =
         |(name, path): &(&str, &str)| JsonPath { name: (*name).to_owned(), version: None, path: (*path).to_owned() };
     ManifestConfig {
         resource_identifier: ResourceIdentifier {
-            group: Some("batch".to_owned()),
-            resource: "jobs".to_owned(),
+            group: Some(group.to_owned()),
+            resource: resource.to_owned(),
             name: NAME.to_owned(),
             namespace: Some(NAME.to_owned()),
         },
         feedback_rules: vec![FeedbackRule {
             kind: FeedbackType::JsonPaths,
-            json_paths: FEEDBACK.iter().map(path).collect(),
+            json_paths: feedback.iter().map(path).collect(),
         }],
         update_strategy: Some(UpdateStrategy { kind: UpdateStrategyType::CreateOnly, ..UpdateStrategy::default() }),
         ..ManifestConfig::default()
@@ -117,14 +130,13 @@ fn cluster_role(approver: &Approver) -> [Value; 2] {
     bound("ClusterRole", None, &rules)
 }
 
-/// What the approver may do in its own namespace: keep its record. Which name something gets that is made can not be limited; what is read can.
-fn record_role(approver: &Approver) -> Vec<Value> {
+/// The approver's record, and that it may keep it.
+fn record(approver: &Approver) -> Vec<Value> {
     match approver {
         Approver::Drover { .. } => {
-            let make = json!({ "apiGroups": [""], "resources": ["configmaps"], "verbs": ["create"] });
-            let read =
-                json!({ "apiGroups": [""], "resources": ["configmaps"], "resourceNames": [NAME], "verbs": ["get"] });
-            bound("Role", Some(NAME), &json!([make, read])).into()
+            let keep = json!({ "apiGroups": [""], "resources": ["configmaps"], "resourceNames": [NAME], "verbs": ["get", "patch"] });
+            let [role, binding] = bound("Role", Some(NAME), &json!([keep]));
+            vec![role, binding, named("v1", "ConfigMap", Some(NAME))]
         }
         Approver::Oc { .. } => Vec::new(),
     }

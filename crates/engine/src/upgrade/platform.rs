@@ -46,6 +46,25 @@ impl Order {
     }
 }
 
+/// What is sent to a cluster to bring it to a target.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Errand {
+    /// The target.
+    pub target: Target,
+    /// The work that finds out whether the cluster can be upgraded to it.
+    pub preflight: Order,
+    /// The work that upgrades it.
+    pub upgrade: Order,
+}
+
+impl Errand {
+    /// What is sent for a target.
+    #[must_use]
+    pub fn of(target: Target) -> Self {
+        Self { preflight: preflight(&target), upgrade: upgrade(&target), target }
+    }
+}
+
 /// The work that upgrades the platform of a cluster. Only the fields are set that the target names; whoever else has set them loses them.
 #[must_use]
 pub fn upgrade(target: &Target) -> Order {

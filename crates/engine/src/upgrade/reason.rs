@@ -27,6 +27,8 @@ pub enum Reason {
     Unselected,
     /// The hub runs on it.
     HubItself,
+    /// The hub runs on it, and it waits for all others.
+    HubLast,
     /// Its agent does not say what the cluster runs.
     Unreported,
     /// Its agent can not tell what the cluster runs.
@@ -86,7 +88,10 @@ pub enum Reason {
         target: String,
     },
     /// Its operators are being upgraded.
-    OperatorsRunning,
+    OperatorsRunning {
+        /// Where they are.
+        said: Option<String>,
+    },
     /// The action after the upgrade is under way.
     PostActionRunning,
     /// It is upgraded.
@@ -100,15 +105,28 @@ pub enum Reason {
         /// The target.
         to: String,
     },
+    /// Somebody else has brought it beyond the target.
+    Overtaken {
+        /// What it runs.
+        at: String,
+        /// The target.
+        target: String,
+    },
     /// Its platform was not upgraded in time.
     TimedOut {
         /// What it said last.
         last: Option<String>,
     },
     /// Its operators could not be upgraded.
-    OperatorsFailed,
+    OperatorsFailed {
+        /// Where they are.
+        said: Option<String>,
+    },
     /// Its operators were not upgraded in time.
-    OperatorsTimedOut,
+    OperatorsTimedOut {
+        /// Where they are.
+        said: Option<String>,
+    },
     /// The action after the upgrade has failed.
     PostActionDegraded {
         /// What is said of it.
@@ -127,6 +145,7 @@ impl Reason {
             Self::Owned { .. } => "OwnedByAnotherUpgrade",
             Self::Unselected => "Unselected",
             Self::HubItself => "HubItself",
+            Self::HubLast => "HubComesLast",
             Self::Unreported => "Unreported",
             Self::Unreadable { .. } => "Unreadable",
             Self::Busy { .. } => "Busy",
@@ -142,14 +161,15 @@ impl Reason {
             Self::NotApplied { .. } => "NotApplied",
             Self::Upgrading { .. } => "Upgrading",
             Self::Contested { .. } => "Contested",
-            Self::OperatorsRunning => "OperatorsRunning",
+            Self::OperatorsRunning { .. } => "OperatorsRunning",
             Self::PostActionRunning => "PostActionRunning",
             Self::Upgraded => "Upgraded",
             Self::AlreadyThere => "AlreadyAtTarget",
             Self::Downgrade { .. } => "Downgrade",
+            Self::Overtaken { .. } => "Overtaken",
             Self::TimedOut { .. } => "TimedOut",
-            Self::OperatorsFailed => "OperatorsFailed",
-            Self::OperatorsTimedOut => "OperatorsTimedOut",
+            Self::OperatorsFailed { .. } => "OperatorsFailed",
+            Self::OperatorsTimedOut { .. } => "OperatorsTimedOut",
             Self::PostActionDegraded { .. } => "PostActionDegraded",
         }
     }
@@ -173,6 +193,7 @@ impl fmt::Display for Reason {
             Self::Owned { by } => format!("the upgrade {by} has the cluster: wait for it, or delete it"),
             Self::Unselected => "the cluster is not selected at the moment; it is dropped if that stays so".to_owned(),
             Self::HubItself => "the hub runs on this cluster: to upgrade it too, after all others, annotate the upgrade with drover.dev/upgrade-hub: \"true\"".to_owned(),
+            Self::HubLast => "the hub runs on this cluster, so that it is upgraded alone, when every other cluster is done or has failed".to_owned(),
             Self::Unreported => "the cluster's agent has not said yet what the cluster runs".to_owned(),
             Self::Unreadable { why } => with("the cluster's agent can not read the ClusterVersion", why.as_ref()),
             Self::Busy { with } => format!("the cluster is on its way to {with}, which somebody else has asked for"),
@@ -192,14 +213,21 @@ impl fmt::Display for Reason {
             Self::Contested { desired, target } => {
                 format!("somebody else has asked the cluster for {desired} instead of {target}; it is asked for {target} again")
             }
-            Self::OperatorsRunning => "the operators are being upgraded".to_owned(),
+            Self::OperatorsRunning { said } => with("the operators are being upgraded", said.as_ref()),
             Self::PostActionRunning => "the action after the upgrade is under way".to_owned(),
             Self::Upgraded => "the cluster is upgraded".to_owned(),
             Self::AlreadyThere => "the cluster was there before".to_owned(),
             Self::Downgrade { from, to } => format!("the cluster runs {from}, and {to} would be a downgrade: nothing is written"),
+            Self::Overtaken { at, target } => {
+                format!("somebody else has upgraded the cluster to {at}, which is beyond {target}: it is not asked for that any more")
+            }
             Self::TimedOut { last } => with("the cluster was not upgraded in time", last.as_ref()),
-            Self::OperatorsFailed => "the operators could not be upgraded: see the Job installplan-approver on the cluster".to_owned(),
-            Self::OperatorsTimedOut => "the operators were not upgraded in time: see the Job installplan-approver on the cluster".to_owned(),
+            Self::OperatorsFailed { said } => {
+                with("the operators could not be upgraded, see the Job installplan-approver on the cluster", said.as_ref())
+            }
+            Self::OperatorsTimedOut { said } => {
+                with("the operators were not upgraded in time, see the Job installplan-approver on the cluster", said.as_ref())
+            }
             Self::PostActionDegraded { why } => with("the action after the upgrade has failed", why.as_ref()),
         };
         f.write_str(&sentence)

@@ -15,7 +15,7 @@ use k8s_openapi::{
 
 use super::plan::{Fleet, Hold, Passed};
 use crate::{
-    condition::{self, Says},
+    condition::{Word, with_words, word},
     words::{enumerate, excerpt},
 };
 
@@ -66,17 +66,6 @@ pub struct Facts<'a> {
     pub now: Timestamp,
 }
 
-/// What a condition is to say, but for its type.
-struct Word {
-    holds: bool,
-    reason: &'static str,
-    message: String,
-}
-
-fn word(holds: bool, reason: &'static str, message: impl Into<String>) -> Word {
-    Word { holds, reason, message: message.into() }
-}
-
 impl Facts<'_> {
     /// The status of the upgrade.
     #[must_use]
@@ -103,23 +92,21 @@ impl Facts<'_> {
 
     fn conditions(&self) -> Vec<Condition> {
         let mut conditions: Vec<Condition> = self.stored.map(|status| status.conditions.clone()).unwrap_or_default();
-        let mut words = vec![
+        let words = [
             (SELECTED, self.selected()),
             (APPLIED, self.applied()),
             (IN_PROGRESS, self.in_progress()),
             (COMPLETE, self.complete()),
             (FAILED, self.failed()),
         ];
-        if self.has_canaries {
-            words.push((CANARIES_SELECTED, self.canaries()));
-        } else {
+        if !self.has_canaries {
             conditions.retain(|condition| condition.type_ != CANARIES_SELECTED);
         }
-        for (type_, Word { holds, reason, message }) in words {
-            let says = Says { type_, holds: holds.into(), reason, message: &message, generation: self.generation };
-            conditions = condition::with(conditions, says, self.now);
+        let conditions = with_words(conditions, words, self.generation, self.now);
+        if !self.has_canaries {
+            return conditions;
         }
-        conditions
+        with_words(conditions, [(CANARIES_SELECTED, self.canaries())], self.generation, self.now)
     }
 
     fn selected(&self) -> Word {
@@ -130,9 +117,12 @@ impl Facts<'_> {
             let why = if problems.is_empty() { "nothing matches".to_owned() } else { problems };
             return word(false, "NoClustersSelected", format!("ManagedClusters upgrade select no cluster: {why}"));
         }
-        let selected = format!("ManagedClusters upgrade select {}", clusters(total));
-        let message = if problems.is_empty() { selected } else { format!("{selected}; {problems}") };
-        word(true, "ManagedClustersSelected", message)
+        let kept = self.fleet.tally().unselected;
+        let selected = format!("ManagedClusters upgrade select {}", clusters(total - kept));
+        let kept = (kept > 0).then(|| format!("{} besides, not selected any more", clusters(kept)));
+        let problems = (!problems.is_empty()).then_some(problems);
+        let message: Vec<_> = [Some(selected), kept, problems].into_iter().flatten().collect();
+        word(true, "ManagedClustersSelected", message.join("; "))
     }
 
     fn applied(&self) -> Word {

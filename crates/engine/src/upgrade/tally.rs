@@ -34,6 +34,8 @@ pub struct Tally {
     pub in_slots: i64,
     /// Those that have failed and are on their way all the same.
     pub still_moving: i64,
+    /// Those that are not selected, and stay because they were begun.
+    pub unselected: i64,
     /// Those to which something will happen yet.
     pub restless: i64,
     pre_action: Actions,
@@ -75,6 +77,7 @@ impl Tally {
     pub fn count(&mut self, member: &Member, is_there: bool) {
         let by = if is_there { 1 } else { -1 };
         self.total += by;
+        self.unselected += by * i64::from(!member.is_selected);
         self.restless += by * i64::from(!member.standing.is_at_rest());
         self.in_slots += by * i64::from(member.standing.has_slot());
         match &member.standing {

@@ -26,7 +26,7 @@ pub struct PartWork {
     pub complete: Option<Said>,
     /// What the agent says where something is not well.
     pub trouble: Option<String>,
-    /// What it reports of the ClusterVersion.
+    /// What it reports of the ClusterVersion, or of the record of who upgrades the operators.
     pub feedback: Feedback,
     /// What it reports of the upgrade of operators.
     pub operators: Outcome,
@@ -41,7 +41,7 @@ impl PartWork {
         let generation = work.metadata.generation;
         let (feedback, operators) = match part {
             Part::Preflight | Part::Platform => (Feedback::read(status, "clusterversions"), Outcome::Unknown),
-            Part::Operators => (Feedback::default(), Outcome::read(status)),
+            Part::Operators => (Feedback::read(status, "configmaps"), Outcome::read(status)),
             Part::PreAction | Part::PostAction => (Feedback::default(), Outcome::Unknown),
         };
         Self {

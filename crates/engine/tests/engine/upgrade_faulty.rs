@@ -220,10 +220,10 @@ impl Decider for RetargetsUnderWay {
     fn look(&self, facts: Facts, course: &Course, permit: Permit, now: Timestamp) -> Look {
         let mut look = member::look(facts, course, permit, now);
         if let Some(record) = facts.record.filter(|record| has_slot(stored(Some(record))))
-            && record.spec.target != *course.target.written()
+            && record.spec.target != *course.errand.target.written()
         {
             let mut spec = record.spec.clone();
-            spec.target = course.target.written().clone();
+            spec.target = course.errand.target.written().clone();
             look.act = Some(Act::Retarget(Box::new(spec)));
         }
         look

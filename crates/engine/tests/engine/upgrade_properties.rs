@@ -397,6 +397,7 @@ fn is_explained(world: &World, name: &ClusterName, plan: &Plan) -> Checked {
         (Phase::Waiting, "NotUpgradeable") => !site.script.is_upgradeable,
         (Phase::Waiting, "PreActionDegraded") => world.wish.has_pre_action,
         (Phase::Waiting, "Busy") => site.moving.is_some(),
+        (Phase::Waiting, "HubComesLast") => site.is_hub && is_held,
         (Phase::Waiting, "Queued" | "Resuming") | (Phase::PreAction, "Prepared") => is_held,
         _ => false,
     };

@@ -19,7 +19,7 @@ use drover_engine::upgrade::{
     naming::Part,
     operator_work::{self, Approver},
     plan::{Fleet, Member, Passed, Plan, Strategy, Turn},
-    platform::Order,
+    platform::{Errand, Order},
     target::Target,
     work::PartWork,
 };
@@ -114,7 +114,7 @@ impl Wish {
     fn course(&self, is_at_rest: bool, attentive_since: Timestamp) -> Course {
         Course {
             upgrade: UpgradeRef { namespace: "default".to_owned(), name: "up".to_owned(), uid: Some("u".to_owned()) },
-            target: self.target(),
+            errand: Errand::of(self.target()),
             operators: self.has_operators.then(operators),
             operator_order: self.has_operators.then(|| OPERATORS.clone()),
             pre_action: self.has_pre_action.then(|| PRE_ACTION.clone()),

@@ -8,15 +8,18 @@ use drover_api::{
     drover::UpgradeRef,
     grammar::Timeout,
 };
-use drover_engine::upgrade::{
-    action::Action,
-    member::Course,
-    naming::{owner, part_name},
-    operator_work::{self, Approver, wants_operators},
-    plan::Strategy,
-    platform::Order,
-    selection::ClusterSelector,
-    target::Target,
+use drover_engine::{
+    upgrade::{
+        action::Action,
+        member::Course,
+        naming::{owner, part_name},
+        operator_work::{self, Approver, wants_operators},
+        plan::Strategy,
+        platform::{Errand, Order},
+        selection::ClusterSelector,
+        target::Target,
+    },
+    work::replica_set::template,
 };
 use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
@@ -61,6 +64,14 @@ impl Blueprint {
         let selector = spec.cluster_selector.as_ref().and_then(|written| read(written, "spec.clusterSelector"));
         let place = "spec.upgradeStrategy.canaryClusters.clusterSelector";
         let canaries = written.canary_clusters.as_ref().and_then(|canary| read(&canary.cluster_selector, place));
+        for (action, place) in
+            [(&spec.pre_upgrade_action, "preUpgradeAction"), (&spec.post_upgrade_action, "postUpgradeAction")]
+        {
+            let flaw = action.as_ref().and_then(|action| template::flaw(&action.manifest_work));
+            flaws.extend(
+                flaw.map(|flaw| format!("nothing is begun, because spec.{place}.manifestWork can not be sent: {flaw}")),
+            );
+        }
         let asked = spec.ocp_operators.as_ref().filter(|operators| wants_operators(operators));
         let operator_order = match (asked, approver) {
             (Some(operators), Some(approver)) => {
@@ -85,7 +96,7 @@ impl Blueprint {
             },
             course: Course {
                 upgrade: UpgradeRef { namespace, name, uid: upgrade.metadata.uid.clone() },
-                target: Target::of(&spec.cluster_version),
+                errand: Errand::of(Target::of(&spec.cluster_version)),
                 operators: asked.cloned(),
                 operator_order,
                 pre_action: action(&spec.pre_upgrade_action),

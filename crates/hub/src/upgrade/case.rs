@@ -9,15 +9,15 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 
-use drover_api::{cluster::ManagedClustersUpgrade, names::UPGRADE_HUB_ANNOTATION, reference::ClusterName};
+use drover_api::{cluster::ManagedClustersUpgrade, reference::ClusterName};
 use drover_engine::{
-    addon::install::Known,
     placement::sets::{Reach as SetsInReach, reach},
     upgrade::{
         member::{Act, Course, Facts, Look, Permit, look},
         plan::{Member, Passed, Plan as Planned},
+        steering::{is_paused, may_upgrade_hub},
     },
-    work::replica_set::selection::{self, Decided, Unclear},
+    work::replica_set::selection::{Decided, Unclear},
 };
 use drover_runtime::{controller::Plan, store::ObjectKey};
 use k8s_openapi::jiff::Timestamp;
@@ -53,19 +53,6 @@ struct Listed {
     decided: Result<Decided, Unclear>,
 }
 
-impl Listed {
-    fn of(fleet: &Fleet, key: ObjectKey) -> Self {
-        let placement = match fleet.placements.get(&key) {
-            Some(placement) => Known::There(&**placement),
-            None if fleet.placements.has(&key) => Known::Unreadable,
-            None => Known::Missing,
-        };
-        // Nobody knows whose slice it is that can not be read.
-        let has_unreadable_slices = fleet.decisions.unknown().any(|slice| slice.namespace == key.namespace);
-        Self { decided: selection::decided(placement, has_unreadable_slices), key }
-    }
-}
-
 impl<'a> Case<'a> {
     pub(super) fn new(
         fleet: &'a Fleet,
@@ -77,7 +64,7 @@ impl<'a> Case<'a> {
     ) -> Self {
         let listed = &upgrade.spec.placement;
         let placements = listed.iter().map(|listed| ObjectKey::namespaced(&listed.namespace, &listed.name));
-        let placements = placements.map(|key| Listed::of(fleet, key)).collect();
+        let placements = placements.map(|key| Listed { decided: fleet.decided(&key), key }).collect();
         let named = blueprint.selector.as_ref().map_or(&[][..], |selector| selector.sets());
         let bindings = fleet.bindings.in_namespace(&key.namespace).map(|(_, binding)| &**binding);
         let reach = reach(named, bindings, |set| fleet.members.contains_key(set));
@@ -111,8 +98,7 @@ impl<'a> Case<'a> {
     fn look_by(&mut self, pages: &mut Pages) {
         let acknowledged = self.upgrade.status.as_ref().and_then(|status| status.acknowledged.as_ref());
         let retried = acknowledged.and_then(|acknowledged| acknowledged.retried.as_ref()).map(|time| time.0);
-        let may_upgrade_hub =
-            self.upgrade.annotations().get(UPGRADE_HUB_ANNOTATION).is_some_and(|value| value == "true");
+        let may_upgrade_hub = may_upgrade_hub(self.upgrade.annotations());
         self.course.attentive_since = pages.attend(self.now);
         (self.course.retried, self.course.may_upgrade_hub) = (retried, may_upgrade_hub);
         self.course.is_at_rest = is_at_rest(pages);
@@ -176,8 +162,9 @@ impl<'a> Case<'a> {
     /// Whose turn it is. Nobody else's comes before it is written down that the canaries have passed.
     fn plan(&self, pages: &Pages) -> Planned {
         let stored = self.passed();
-        let (strategy, target) = (&self.blueprint.strategy, self.course.target.name());
-        let mut planned = pages.fleet.plan(strategy, target, stored.as_ref(), self.is_paused(), self.now);
+        let (strategy, target) = (&self.blueprint.strategy, self.course.errand.target.name());
+        let mut planned =
+            pages.fleet.plan(strategy, target, stored.as_ref(), is_paused(self.upgrade.annotations()), self.now);
         if !self.blueprint.flaws.is_empty() {
             planned.permits.clear();
         }
@@ -191,7 +178,7 @@ impl<'a> Case<'a> {
     /// What is written down of the canaries, for what clusters are upgraded to now.
     fn passed(&self) -> Option<Passed> {
         let passed = self.upgrade.status.as_ref()?.canaries_passed.as_ref()?;
-        let is_current = self.blueprint.strategy.has_canaries && passed.target == *self.course.target.name();
+        let is_current = self.blueprint.strategy.has_canaries && passed.target == *self.course.errand.target.name();
         is_current.then(|| Passed { target: passed.target.clone(), time: passed.time.0 })
     }
 }

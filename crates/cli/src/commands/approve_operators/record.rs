@@ -1,17 +1,19 @@
-//! Where the versions are kept that operators are upgraded to, so that whoever goes on after a restart goes for the same.
+//! Where the versions are kept that operators are upgraded to, so that whoever goes on after a restart goes for the same; and where the operators are, for
+//! whoever watches from elsewhere.
 
 use std::{collections::BTreeMap, str::FromStr};
 
 use anyhow::Context as _;
 use drover_api::cluster::OperatorRef;
-use drover_engine::upgrade::approval::Targets;
+use drover_engine::upgrade::{approval::Targets, operator_work::REPORT};
 use drover_runtime::clock::Clock;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{
     Api, Client,
-    api::{ObjectMeta, PostParams},
+    api::{ObjectMeta, Patch, PatchParams, PostParams},
 };
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use super::{PAUSE, announce};
 
@@ -57,7 +59,7 @@ impl FromStr for RecordName {
     }
 }
 
-/// The ConfigMap. It is made once and never changed.
+/// The ConfigMap. The versions in it are written once and never changed.
 pub(super) struct Record {
     maps: Api<ConfigMap>,
     place: RecordName,
@@ -71,9 +73,13 @@ impl Record {
 
     /// What was recorded, if anything was.
     pub(super) async fn read(&self) -> anyhow::Result<Option<Targets>> {
+        self.get().await?.map_or(Ok(None), |map| self.targets(&map))
+    }
+
+    async fn get(&self) -> anyhow::Result<Option<ConfigMap>> {
         loop {
             match self.maps.get_opt(&self.place.name).await {
-                Ok(map) => return map.map(|map| self.targets(map)).transpose(),
+                Ok(map) => return Ok(map),
                 Err(error) => self.rest(error).await.with_context(|| format!("could not read {}", self.name()))?,
             }
         }
@@ -81,14 +87,16 @@ impl Record {
 
     /// Records versions, unless some are recorded already. Those that are in force are returned.
     pub(super) async fn make(&self, targets: Targets) -> anyhow::Result<Targets> {
-        let map = self.map(&targets)?;
+        let data = BTreeMap::from([(TARGETS.to_owned(), written(&targets)?)]);
         loop {
-            match self.maps.create(&PostParams::default(), &map).await {
+            let stored = self.get().await?;
+            if let Some(recorded) = stored.as_ref().map_or(Ok(None), |map| self.targets(map))? {
+                return Ok(recorded);
+            }
+            match self.write(stored, &data).await {
                 Ok(_) => return Ok(targets),
-                // Whoever made it was here before us, or we were, and did not hear the answer.
-                Err(kube::Error::Api(status)) if status.reason == "AlreadyExists" => {
-                    return self.read().await.map(|recorded| recorded.unwrap_or(targets));
-                }
+                // Whoever wrote it was here before us, or we were, and did not hear the answer.
+                Err(kube::Error::Api(status)) if status.code == 409 => {}
                 Err(error) => self.rest(error).await.with_context(|| {
                     format!(
                         "could not make {}, and approves nothing without: see that its namespace is there",
@@ -97,6 +105,23 @@ impl Record {
                 })?,
             }
         }
+    }
+
+    /// Writes into the map as it was found, or makes it.
+    async fn write(&self, stored: Option<ConfigMap>, data: &BTreeMap<String, String>) -> kube::Result<ConfigMap> {
+        let Some(stored) = stored else {
+            let metadata = ObjectMeta { name: Some(self.place.name.clone()), ..ObjectMeta::default() };
+            let map = ConfigMap { metadata, data: Some(data.clone()), ..ConfigMap::default() };
+            return self.maps.create(&PostParams::default(), &map).await;
+        };
+        let patch = json!({ "metadata": { "resourceVersion": stored.metadata.resource_version }, "data": data });
+        self.maps.patch(&self.place.name, &PatchParams::default(), &Patch::Merge(patch)).await
+    }
+
+    /// Says where the operators are.
+    pub(super) async fn report(&self, text: &str) -> kube::Result<()> {
+        let patch = Patch::Merge(json!({ "data": { (REPORT): text } }));
+        self.maps.patch(&self.place.name, &PatchParams::default(), &patch).await.map(drop)
     }
 
     /// Waits for a better moment, if there may be one.
@@ -117,21 +142,21 @@ impl Record {
         format!("the ConfigMap {}/{}", self.place.namespace, self.place.name)
     }
 
-    fn map(&self, targets: &Targets) -> anyhow::Result<ConfigMap> {
-        let targets: Vec<_> = targets
-            .iter()
-            .map(|(operator, version)| OperatorTarget { operator: operator.clone(), version: version.clone() })
-            .collect();
-        let metadata = ObjectMeta { name: Some(self.place.name.clone()), ..ObjectMeta::default() };
-        let data = BTreeMap::from([(TARGETS.to_owned(), serde_json::to_string(&targets)?)]);
-        Ok(ConfigMap { metadata, data: Some(data), ..ConfigMap::default() })
-    }
-
-    fn targets(&self, map: ConfigMap) -> anyhow::Result<Targets> {
-        let text = map.data.unwrap_or_default().remove(TARGETS).unwrap_or_default();
-        let targets: Vec<OperatorTarget> = serde_json::from_str(&text).with_context(|| {
+    /// What a map holds, if anything was recorded in it.
+    fn targets(&self, map: &ConfigMap) -> anyhow::Result<Option<Targets>> {
+        let Some(text) = map.data.as_ref().and_then(|data| data.get(TARGETS)) else { return Ok(None) };
+        let targets: Vec<OperatorTarget> = serde_json::from_str(text).with_context(|| {
             format!("{} does not hold what was recorded under `{TARGETS}`: delete it to begin anew", self.name())
         })?;
-        Ok(targets.into_iter().map(|target| (target.operator, target.version)).collect())
+        Ok(Some(targets.into_iter().map(|target| (target.operator, target.version)).collect()))
     }
+}
+
+/// Versions, as they stand in the ConfigMap.
+fn written(targets: &Targets) -> serde_json::Result<String> {
+    let target = |(operator, version): (&OperatorRef, &String)| OperatorTarget {
+        operator: operator.clone(),
+        version: version.clone(),
+    };
+    serde_json::to_string(&targets.iter().map(target).collect::<Vec<_>>())
 }

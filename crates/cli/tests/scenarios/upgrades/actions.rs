@@ -1,13 +1,13 @@
 //! What is done on clusters before and after.
 
-use drover_api::names::RETRY_ANNOTATION;
-use drover_engine::upgrade::naming::Part;
-use drover_testkit::World;
+use drover_api::{drover::ClusterUpgrade, names::RETRY_ANNOTATION};
+use drover_engine::upgrade::naming::{Part, part_name};
+use drover_testkit::{World, wait};
 use kube::{ResourceExt as _, api::DeleteParams};
 use serde_json::json;
 
 use super::{
-    Field, action, canary,
+    Field, HOME, UPGRADE, action, canary,
     spokes::{Doing, Platform},
 };
 
@@ -104,7 +104,7 @@ async fn decision_56_a_retry_runs_only_what_failed(world: World) {
 /// Waits until another work stands in the place of one.
 async fn wait_for_another(field: &Field, first: &drover_api::work::ManifestWork) -> Option<String> {
     let is_another = |work: &drover_api::work::ManifestWork| work.metadata.uid != first.metadata.uid;
-    let work = drover_testkit::wait::until(&field.works("a"), &first.name_any(), "it is made anew", is_another).await;
+    let work = wait::until(&field.works("a"), &first.name_any(), "it is made anew", is_another).await;
     work.metadata.uid
 }
 
@@ -120,8 +120,18 @@ async fn decisions_57_to_62_operators_are_asked_for_as_they_are_listed(world: Wo
     {
         assert!(job.contains(part), "{part}: {job}");
     }
+    // What is found on the cluster is told here, and stays.
+    let said = "0 of 1 upgraded; ops/gitops: is not on this cluster, and is left out";
+    field.behave("a", |spoke| spoke.operators_said = said).await;
+    let is_told = |record: &ClusterUpgrade| {
+        let status = record.status.clone().unwrap_or_default();
+        status.operators.as_deref() == Some(said) && status.message.unwrap_or_default().ends_with(said)
+    };
+    wait::until(&field.records("a"), &part_name(HOME, UPGRADE), "it says where operators are", is_told).await;
     field.behave("a", |spoke| spoke.operators = Doing::Succeeds).await;
     field.is_complete().await;
+    let record = field.is_at("a", "Complete/Upgraded").await.status.expect("it was waited for");
+    assert_eq!(record.operators.as_deref(), Some(said));
 
     // Nothing is asked for where nothing is listed.
     let nothing = json!({ "ocpOperators": { "approveAllUpgrades": false } });

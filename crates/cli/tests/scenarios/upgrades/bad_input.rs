@@ -13,6 +13,7 @@ drover_testkit::scenarios! {
         a_placement_that_is_missing_is_told_and_moves_nobody,
         a_cluster_that_is_deleted_meanwhile_is_let_go,
         what_somebody_else_has_put_in_the_way_is_told,
+        an_action_that_no_work_can_hold_is_told_and_nothing_is_begun,
         decision_69_ten_thousand_names_do_not_fit_and_are_not_listed,
     }
 }
@@ -101,6 +102,24 @@ async fn what_somebody_else_has_put_in_the_way_is_told(world: World) {
         field.has("it is told", |status| said(status, "Applied").is_some_and(|said| said.ends_with("/Refused"))).await;
     assert!(message(&status, "Applied").contains("a-cluster-upgrade"), "{status:?}");
     field.works("a").delete("a-cluster-upgrade", &DeleteParams::default()).await.expect("it can be removed");
+    field.is_complete().await;
+    field.hub.stop().await;
+}
+
+async fn an_action_that_no_work_can_hold_is_told_and_nothing_is_begun(world: World) {
+    let field = Field::of(world, &["a"]).await;
+    let mut map = drover_testkit::objects::config_map("large");
+    map["data"] = json!({ "text": "x".repeat(600 * 1024) });
+    let large = json!({ "manifestWork": { "workload": { "manifests": [map] } } });
+    field.upgrade(json!({}), json!({ "preUpgradeAction": large })).await;
+    let is_told =
+        |status: &super::Status| status.message.as_ref().is_some_and(|said| said.contains("and a work takes"));
+    let status = field.has("it is told", is_told).await;
+    let said = status.message.unwrap_or_default();
+    assert!(said.starts_with("nothing is begun, because spec.preUpgradeAction.manifestWork can not be sent"), "{said}");
+    field.settle().await;
+    assert_eq!(field.place("a").await.as_deref(), Some("Waiting/Queued"));
+    field.change(json!({ "spec": { "preUpgradeAction": super::action("small") } })).await;
     field.is_complete().await;
     field.hub.stop().await;
 }

@@ -22,6 +22,7 @@ drover_testkit::scenarios! {
         decision_25_the_gate_opens_when_all_canaries_are_through,
         decision_26_a_canary_that_failed_may_be_retried,
         decision_27_an_offline_canary_keeps_the_gate_shut,
+        decision_27_a_canary_that_its_upgrade_has_cut_off_keeps_the_gate_shut,
         decision_28_a_canary_that_is_there_already_counts_and_runs_no_post_action,
         a_soak_keeps_the_rest_waiting,
     }
@@ -136,6 +137,28 @@ async fn decision_27_an_offline_canary_keeps_the_gate_shut(world: World) {
     assert_eq!(field.place("b").await.as_deref(), Some("Waiting/Queued"));
     reach(&field.world, "a", "True").await;
     field.is_complete().await;
+    field.hub.stop().await;
+}
+
+async fn decision_27_a_canary_that_its_upgrade_has_cut_off_keeps_the_gate_shut(world: World) {
+    let field = Field::of(world, &["a", "b"]).await;
+    field.platforms(&["a"], Platform::Moves).await;
+    field.upgrade(json!({ "canaryClusters": canary(&["a"]), "clusterUpgradeTimeout": "1h" }), json!({})).await;
+    field.is_at("a", "Upgrading/Upgrading").await;
+    // It does not come back, so that its placement does not select it any more.
+    reach(&field.world, "a", "Unknown").await;
+    field.select(&["b"]).await;
+    let is_told =
+        |status: &super::Status| message(status, "Selected").contains("1 cluster besides, not selected any more");
+    field.has("it stays in the count", is_told).await;
+    field.clock.advance(Duration::from_hours(2));
+    field.counts([2, 1, 0, 0, 1, 1]).await;
+    field.is_at("a", "Failed/TimedOut").await;
+    field.clock.advance(Duration::from_hours(24));
+    field.settle().await;
+    let status = field.counts([2, 1, 0, 0, 1, 1]).await;
+    assert!(status.message.unwrap_or_default().starts_with("a failed as a canary"));
+    assert_eq!(field.place("b").await.as_deref(), Some("Waiting/Queued"));
     field.hub.stop().await;
 }
 

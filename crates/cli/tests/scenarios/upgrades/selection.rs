@@ -198,7 +198,7 @@ async fn decision_19_the_hub_s_own_cluster_is_left_alone_or_comes_last(world: Wo
     field.is_at("a", "Upgrading/Upgrading").await;
 
     field.annotate(UPGRADE_HUB_ANNOTATION, "true").await;
-    field.is_at("hub", "Waiting/Queued").await;
+    field.is_at("hub", "Waiting/HubComesLast").await;
     field.platforms(&["a"], Platform::Completes).await;
     field.is_at("hub", "Complete/Upgraded").await;
     field.hub.stop().await;

@@ -16,7 +16,7 @@ drover_testkit::scenarios! {
         story_1_and_line_1_nothing_is_upgraded_before_its_pre_action_is_available,
         line_2_a_degraded_pre_action_holds_up_its_own_cluster_only,
         lines_3_and_11_actions_are_removed_when_all_clusters_are_done,
-        story_2_the_upgrade_of_a_group_is_told_for_each_cluster,
+        story_2_and_decision_10_the_upgrade_of_a_group_is_told_for_each_cluster,
         story_3_and_line_6_operators_come_after_the_platform,
         story_4_and_lines_4_and_5_canaries_go_first_and_a_failed_one_stops_the_rest,
         line_7_who_is_begun_goes_on_and_who_is_not_may_go_when_the_selection_changes,
@@ -94,7 +94,7 @@ async fn lines_3_and_11_actions_are_removed_when_all_clusters_are_done(world: Wo
     field.hub.stop().await;
 }
 
-async fn story_2_the_upgrade_of_a_group_is_told_for_each_cluster(world: World) {
+async fn story_2_and_decision_10_the_upgrade_of_a_group_is_told_for_each_cluster(world: World) {
     let field = Field::of(world, &["a", "b", "c"]).await;
     field.platforms(&["a", "b", "c"], Platform::Moves).await;
     field.upgrade(json!({ "maxConcurrency": 2 }), json!({})).await;

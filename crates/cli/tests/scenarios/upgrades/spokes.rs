@@ -34,6 +34,10 @@ pub(super) enum Platform {
     Refused,
     /// Somebody asks for another version.
     Contested,
+    /// It is under way, and in trouble.
+    Failing,
+    /// Somebody has brought the cluster further than that.
+    Overtaken,
     /// It is reported, but as something that makes no sense.
     Garbled,
 }
@@ -57,6 +61,8 @@ pub(super) struct Spoke {
     pub(super) pre_action: Doing,
     pub(super) post_action: Doing,
     pub(super) operators: Doing,
+    /// What is said of where its operators are.
+    pub(super) operators_said: &'static str,
     /// What its agent reports of its ClusterVersion before the upgrade, besides what it runs.
     pub(super) preflight: Vec<(&'static str, String)>,
     /// Whether its agent says what it runs.
@@ -71,6 +77,7 @@ impl Default for Spoke {
             pre_action: Doing::Succeeds,
             post_action: Doing::Succeeds,
             operators: Doing::Succeeds,
+            operators_said: "",
             preflight: Vec::new(),
             is_telling: true,
         }
@@ -164,7 +171,7 @@ fn status(work: &ManifestWork, spoke: &mut Spoke) -> Option<Value> {
         "platform" => platform(work, spoke),
         "pre-action" => Some(action(work, spoke.pre_action)),
         "post-action" => Some(action(work, spoke.post_action)),
-        _ => Some(operators(work, spoke.operators)),
+        _ => Some(operators(work, spoke)),
     }
 }
 
@@ -181,6 +188,7 @@ const WELL: [(&str, &str); 2] = [("Applied", "True"), ("Available", "True")];
 fn reported(work: &ManifestWork, resource: &str, values: &[Value]) -> Value {
     let (group, namespace, name) = match resource {
         "jobs" => ("batch", "installplan-approver", "installplan-approver"),
+        "configmaps" => ("", "installplan-approver", "installplan-approver"),
         _ => ("config.openshift.io", "", "version"),
     };
     let meta = json!({ "ordinal": 0, "group": group, "resource": resource, "namespace": namespace, "name": name });
@@ -224,6 +232,17 @@ fn platform(work: &ManifestWork, spoke: &mut Spoke) -> Option<Value> {
         Platform::Contested => {
             vec![text("version", "4.13.0"), text("state", "Partial"), text("desired", "4.13.0")]
         }
+        Platform::Failing => vec![
+            text("version", &version),
+            text("state", "Partial"),
+            text("desired", &version),
+            text("message", "Unable to apply 4.12.0"),
+            text("failing", "True"),
+            text("failingMessage", "Cluster operator etcd is degraded"),
+        ],
+        Platform::Overtaken => {
+            vec![text("version", "4.13.0"), text("state", "Completed"), text("desired", "4.13.0")]
+        }
         Platform::Garbled => vec![
             json!({ "name": "version", "fieldValue": { "type": "Integer", "integer": 4 } }),
             json!({ "name": "state", "fieldValue": { "type": "Boolean", "boolean": true } }),
@@ -241,13 +260,19 @@ fn action(work: &ManifestWork, doing: Doing) -> Value {
     json!({ "conditions": conditions(work, said, "the action says so") })
 }
 
-fn operators(work: &ManifestWork, doing: Doing) -> Value {
+fn operators(work: &ManifestWork, spoke: &Spoke) -> Value {
     let number =
         |name: &str, value: i64| json!({ "name": name, "fieldValue": { "type": "Integer", "integer": value } });
-    let values = match doing {
+    let values = match spoke.operators {
         Doing::Succeeds => vec![number("succeeded", 1)],
         Doing::Runs => vec![number("active", 1)],
         Doing::Fails => vec![number("failed", 4), text("givenUp", "True")],
     };
-    reported(work, "jobs", &values)
+    let mut status = reported(work, "jobs", &values);
+    if !spoke.operators_said.is_empty() {
+        let record = reported(work, "configmaps", &[text("operators", spoke.operators_said)]);
+        let manifests = status["resourceStatus"]["manifests"].as_array_mut().expect("a list");
+        manifests.push(record["resourceStatus"]["manifests"][0].clone());
+    }
+    status
 }

@@ -121,6 +121,12 @@ async fn decision_49_that_somebody_else_asks_for_something_else_is_told(world: W
     field.upgrade(json!({}), json!({})).await;
     let record = field.is_at("a", "Upgrading/Contested").await.status.expect("it was waited for");
     assert!(record.message.unwrap_or_default().contains("for 4.13.0 instead of 4.12.0"));
+    // Once it has got there, it is not asked to go back.
+    field.platforms(&["a"], Platform::Overtaken).await;
+    let record = field.is_at("a", "Failed/Overtaken").await.status.expect("it was waited for");
+    assert!(record.message.unwrap_or_default().contains("has upgraded the cluster to 4.13.0"));
+    field.has_parts("a", &[]).await;
+    field.is_nobodys("a").await;
     field.hub.stop().await;
 }
 

@@ -46,7 +46,7 @@ async fn a_template_that_makes_no_sense_moves_nobody(world: World) {
     let status = field.says(SET, MANIFESTWORK_APPLIED, "False/NotAsExpected").await;
     assert_eq!(said(&status, PLACEMENT_ROLLED_OUT).as_deref(), Some("False/Progressing"));
     let text = message(&status, MANIFESTWORK_APPLIED);
-    assert_eq!(text, "manifestWorkTemplate has the ConfigMap (v1) default/twice twice: remove one of them");
+    assert_eq!(text, "manifestWorkTemplate: the ConfigMap (v1) default/twice is there twice: remove one of them");
     field.settle().await;
     assert_eq!(field.clusters_on("v1").await, ["a"]);
     field.hub.stop().await;

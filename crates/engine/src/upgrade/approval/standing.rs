@@ -110,6 +110,21 @@ pub enum Reason {
     Later,
 }
 
+impl Standing {
+    /// How far behind others it is told: what is held up comes first, and what is done last.
+    pub(super) fn concern(&self) -> u8 {
+        match self {
+            Self::Blocked(_) => 0,
+            Self::Waiting(_) => 1,
+            Self::Ready { .. } => 2,
+            Self::Missing => 3,
+            Self::NotOffered => 4,
+            Self::Automatic => 5,
+            Self::Upgraded { .. } => 6,
+        }
+    }
+}
+
 impl fmt::Display for Standing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -5,7 +5,7 @@ use drover_api::drover::{ClusterUpgradePhase as Phase, ClusterUpgradeStatus as S
 use super::{
     super::{
         naming::Part,
-        platform::{self, Order, Preflight},
+        platform::{Order, Preflight, keeps_cluster_version},
     },
     Act, Found, Owner, Permit, Standing, Subject,
 };
@@ -72,7 +72,7 @@ impl Subject<'_> {
             // One that is on its way out makes room first.
             let is_there = self.facts.works.get(&part);
             let is_due = is_there.is_none_or(|work| !work.is_leaving && has_to_agree && !work.says(&order.name));
-            let is_safe = part != Part::Platform || platform::keeps_cluster_version(&order.spec);
+            let is_safe = part != Part::Platform || keeps_cluster_version(&order.spec);
             let is_ours = self.cluster.owner == Owner::Us;
             (is_due && is_safe && is_ours).then(|| Act::Send(part, Box::new(order)))
         })
@@ -83,7 +83,9 @@ impl Subject<'_> {
             Part::Preflight => self.wanted_preflight(phase),
             Part::PreAction => self.wanted_pre_action(status, phase),
             Part::Platform => match phase {
-                Phase::Upgrading => Wanted::Have(platform::upgrade(&self.target())),
+                Phase::Upgrading => Wanted::Have(self.errand.upgrade.clone()),
+                // What is beyond the target is not to be asked for it for ever.
+                Phase::Failed if status.failed_phase == Some(Phase::Waiting) => Wanted::Go,
                 Phase::Operators | Phase::PostAction | Phase::Failed => Wanted::May,
                 Phase::Waiting | Phase::PreAction | Phase::Complete => Wanted::Go,
             },
@@ -101,7 +103,7 @@ impl Subject<'_> {
         }
     }
 
-    /// An action that was edited is made anew: a Job can not be changed.
+    /// What says something else is made anew: a Job can not be changed, and what is reported of the former is not reported of this one.
     fn anew(&self, part: Part, order: &Order) -> Wanted {
         let is_another = self.work(part).is_some_and(|work| !work.says(&order.name));
         if is_another { Wanted::Go } else { Wanted::Have(order.clone()) }
@@ -109,7 +111,8 @@ impl Subject<'_> {
 
     fn wanted_preflight(&self, phase: Phase) -> Wanted {
         match phase {
-            Phase::PreAction => Wanted::Have(platform::preflight(&self.target())),
+            // What was found out for another target says nothing of this one.
+            Phase::PreAction => self.anew(Part::Preflight, &self.errand.preflight),
             // What it waits for may be what is found out by it.
             Phase::Waiting => Wanted::May,
             _ => Wanted::Go,

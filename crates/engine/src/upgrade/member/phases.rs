@@ -8,14 +8,15 @@ use super::{
         action::{Action, Doing},
         feedback::Running,
         naming::Part,
-        operator_work::Outcome,
-        platform::{self, Preflight},
+        operator_work::{Outcome, REPORT},
+        platform::Preflight,
         reason::Reason,
         target::Place,
         work::PartWork,
     },
     DELIVERY_GRACE, Found, Membership, Owner, PATIENCE, Permit, Reach, Standing, Subject, after,
 };
+use crate::words::excerpt;
 
 impl Found {
     fn new(status: Status, standing: Standing) -> Self {
@@ -79,6 +80,7 @@ impl Subject<'_> {
                 Found::new(status, Standing::Preparing)
             }
             Permit::Prepare | Permit::Start => claimed(self.waits(status, &Reason::Queued), Standing::Preparing),
+            Permit::Wait if self.cluster.is_hub => self.queued(status, &Reason::HubLast),
             Permit::Wait => self.queued(status, &Reason::Queued),
         }
     }
@@ -142,10 +144,9 @@ impl Subject<'_> {
 
     /// What was found out about the cluster, and when that changes though nothing is heard.
     pub(super) fn preflight(&self) -> (Preflight, Option<Timestamp>) {
-        let target = self.target();
-        let work = self.work(Part::Preflight).filter(|work| work.says(&platform::preflight(&target).name));
+        let work = self.work(Part::Preflight).filter(|work| work.says(&self.errand.preflight.name));
         let Some(work) = work else { return (Preflight::Pending, None) };
-        let found = Preflight::read(work, &target);
+        let found = Preflight::read(work, self.target());
         if found != Preflight::Pending {
             return (found, None);
         }
@@ -154,7 +155,7 @@ impl Subject<'_> {
             () if work.is_refused() && soon <= self.now => {
                 (Preflight::Blocked(Reason::Unreadable { why: work.trouble.clone() }), None)
             }
-            () if self.has_come(late) => (Preflight::Blocked(Reason::Unreported), None),
+            () if self.has_come_for(&Reason::Unreported, late) => (Preflight::Blocked(Reason::Unreported), None),
             () if work.is_refused() => (Preflight::Pending, Some(soon)),
             () => (Preflight::Pending, Some(self.look_at(late))),
         }
@@ -175,12 +176,11 @@ impl Subject<'_> {
     }
 
     fn running(&self, action: &Action) -> Preparation {
-        let sent = self.work(Part::PreAction).map_or(self.now, PartWork::since);
-        let until = after(sent, action.limit);
-        if self.has_come(until) {
+        let Some(work) = self.work(Part::PreAction) else { return Preparation::Missing };
+        if self.is_up(work, action) {
             return Preparation::Failed { why: Some("it did not end in time".to_owned()) };
         }
-        Preparation::Running { until: self.look_at(until) }
+        Preparation::Running { until: self.look_at(after(work.since(), action.limit)) }
     }
 
     fn preparing(&self, status: Status) -> Found {
@@ -235,7 +235,7 @@ impl Subject<'_> {
 
     fn upgrading(&self, mut status: Status) -> Found {
         let target = self.target();
-        let work = self.work(Part::Platform).filter(|work| work.says(&platform::upgrade(&target).name));
+        let work = self.work(Part::Platform).filter(|work| work.says(&self.errand.upgrade.name));
         let running =
             work.filter(|work| work.is_applied()).map(|work| Running::read(&work.feedback)).unwrap_or_default();
         if let Some(version) = &running.version {
@@ -244,8 +244,10 @@ impl Subject<'_> {
         if status.delivered.is_none() && work.is_some_and(PartWork::is_applied) {
             status.delivered = Some(Time(self.now));
         }
-        if target.place(&running) == Place::There {
-            return self.after_platform(status);
+        match (target.place(&running), &running.version) {
+            (Place::There, _) => return self.after_platform(status),
+            (Place::Above, Some(version)) => return self.overtaken(status, version),
+            _ => {}
         }
         let begun = status.phase_started.as_ref().map_or(self.now, |time| time.0.min(self.now));
         let counted = status.delivered.as_ref().map_or(after(begun, DELIVERY_GRACE), |time| time.0.min(self.now));
@@ -285,7 +287,8 @@ impl Subject<'_> {
     pub(super) fn after_platform(&self, mut status: Status) -> Found {
         status.platform_completed.get_or_insert(Time(self.now));
         if self.course.operators.is_some() && status.operators_completed.is_none() {
-            return Found::new(self.enter(status, Phase::Operators, &Reason::OperatorsRunning), Standing::Partial);
+            let reason = Reason::OperatorsRunning { said: None };
+            return Found::new(self.enter(status, Phase::Operators, &reason), Standing::Partial);
         }
         self.after_operators(status)
     }
@@ -296,22 +299,32 @@ impl Subject<'_> {
         }
         if self.course.operator_order.is_none() {
             // Nobody knows by what they could be upgraded. The upgrade says so, and no time is counted.
-            return Found::new(stays(status, &Reason::OperatorsRunning), Standing::Partial);
+            return Found::new(stays(status, &Reason::OperatorsRunning { said: None }), Standing::Partial);
         }
-        match self.work(Part::Operators).map(|work| work.operators) {
+        let work = self.work(Part::Operators);
+        if let Some(said) = work.and_then(|work| work.feedback.text(REPORT)) {
+            status.operators = Some(excerpt(said));
+        }
+        let said = || status.operators.clone().or_else(|| work.and_then(|work| work.trouble.clone()));
+        match work.map(|work| work.operators) {
             Some(Outcome::Succeeded) => {
                 status.operators_completed = Some(Time(self.now));
                 return self.after_operators(status);
             }
-            Some(Outcome::Failed) => return self.fail(status, Phase::Operators, &Reason::OperatorsFailed, false),
+            Some(Outcome::Failed) => {
+                let reason = Reason::OperatorsFailed { said: said() };
+                return self.fail(status, Phase::Operators, &reason, false);
+            }
             _ => {}
         }
         let begun = status.phase_started.as_ref().map_or(self.now, |time| time.0.min(self.now));
         let until = after(begun, self.course.operators_limit);
         if self.has_come(until) {
-            return self.fail(status, Phase::Operators, &Reason::OperatorsTimedOut, false);
+            let reason = Reason::OperatorsTimedOut { said: said() };
+            return self.fail(status, Phase::Operators, &reason, false);
         }
-        Found::new(stays(status, &Reason::OperatorsRunning), Standing::Partial).until(self.look_at(until))
+        let reason = Reason::OperatorsRunning { said: said() };
+        Found::new(stays(status, &reason), Standing::Partial).until(self.look_at(until))
     }
 
     fn after_operators(&self, status: Status) -> Found {
@@ -359,7 +372,8 @@ impl Subject<'_> {
         }
         let running = self.work(Part::Platform).map(|work| Running::read(&work.feedback)).unwrap_or_default();
         let is_moving = at == Phase::Upgrading && running.is_moving;
-        Found::new(status, Standing::Failed { was_begun: true, is_moving })
+        let was_begun = status.started.is_some();
+        Found::new(status, Standing::Failed { was_begun, is_moving })
     }
 
     /// A cluster that was beyond the target when somebody last looked.
@@ -368,7 +382,8 @@ impl Subject<'_> {
         // What it claims may lag behind what it has told.
         let told = [self.cluster.version.as_deref(), status.current_version.as_deref()];
         if told.into_iter().flatten().any(is_beyond) {
-            return Found::new(status, Standing::Failed { was_begun: false, is_moving: false });
+            let was_begun = status.started.is_some();
+            return Found::new(status, Standing::Failed { was_begun, is_moving: false });
         }
         Found::new(self.waits(status, &Reason::Queued), Standing::Barred)
     }
@@ -391,6 +406,7 @@ impl Subject<'_> {
                 if work.operators != Outcome::Succeeded {
                     return None;
                 }
+                status.operators = work.feedback.text(REPORT).map(excerpt).or(status.operators);
                 status.operators_completed = Some(Time(self.now));
             }
             _ => {
@@ -415,7 +431,7 @@ impl Subject<'_> {
         let acknowledged = status.acknowledged.get_or_insert_with(Acknowledged::default);
         acknowledged.retried = Some(Time(retried));
         let is_resumable = status.platform_completed.is_some();
-        status.delivered = None;
+        (status.delivered, status.operators) = (None, None);
         let status = self.waits(status, &Reason::Retried);
         let standing = if is_resumable { Standing::Resumable } else { Standing::Barred };
         Found::new(status, standing)
@@ -456,9 +472,13 @@ impl Subject<'_> {
     fn beyond(&self, mut status: Status, version: &str) -> Found {
         status.current_version = Some(version.to_owned());
         let reason = Reason::Downgrade { from: version.to_owned(), to: self.target().title().to_owned() };
-        let mut found = self.fail(status, Phase::Waiting, &reason, false);
-        found.standing = Standing::Failed { was_begun: false, is_moving: false };
-        found
+        self.fail(status, Phase::Waiting, &reason, false)
+    }
+
+    /// A cluster that somebody else has brought beyond the target meanwhile.
+    fn overtaken(&self, status: Status, version: &str) -> Found {
+        let reason = Reason::Overtaken { at: version.to_owned(), target: self.target().title().to_owned() };
+        self.fail(status, Phase::Waiting, &reason, false)
     }
 
     fn complete(&self, mut status: Status, reason: &Reason) -> Found {
@@ -470,7 +490,8 @@ impl Subject<'_> {
         status.finished = Some(Time(self.now));
         let mut status = self.enter(status, Phase::Failed, reason);
         status.failed_phase = Some(at);
-        Found::new(status, Standing::Failed { was_begun: true, is_moving })
+        let was_begun = status.started.is_some();
+        Found::new(status, Standing::Failed { was_begun, is_moving })
     }
 
     /// A cluster that waits.

@@ -8,11 +8,8 @@ use drover_api::{
 };
 use serde_json::json;
 
-use super::{
-    super::platform::{preflight, upgrade},
-    *,
-};
-use crate::work::replica_set::report::Note;
+use super::*;
+use crate::{upgrade::feedback::Feedback, work::replica_set::report::Note};
 
 const HOUR: i64 = 3600;
 const FROM: &str = "4.11.9";
@@ -50,7 +47,7 @@ impl Case {
         let upgrade = UpgradeRef { namespace: "default".to_owned(), name: "up".to_owned(), uid: None };
         let course = Course {
             upgrade,
-            target: target(TO),
+            errand: Errand::of(target(TO)),
             operators: None,
             operator_order: None,
             pre_action: None,
@@ -180,8 +177,8 @@ impl Case {
         let target = Target::of(&self.record.as_ref().expect("a record").spec.target);
         let action = |action: &Option<Action>| action.as_ref().expect("an action").order.name.clone();
         match part {
-            Part::Preflight => preflight(&target).name,
-            Part::Platform => upgrade(&target).name,
+            Part::Preflight => Errand::of(target).preflight.name,
+            Part::Platform => Errand::of(target).upgrade.name,
             Part::PreAction => action(&self.course.pre_action),
             Part::PostAction => action(&self.course.post_action),
             Part::Operators => self.course.operator_order.as_ref().expect("operators").name.clone(),
@@ -378,7 +375,15 @@ fn who_can_not_have_its_turn_waits_and_says_why() {
         assert_eq!(preparing.look(Permit::Wait).standing, Standing::Preparing, "its place is free once that is stored");
     }
     let hub = Case::new().is(|cluster| cluster.is_hub = true).with(|course| course.may_upgrade_hub = true);
-    expect(hub.told(Permit::Wait), Phase::Waiting, "Queued", Standing::Queued { is_claimed: true });
+    expect(hub.told(Permit::Wait), Phase::Waiting, "HubComesLast", Standing::Queued { is_claimed: true });
+}
+
+#[test]
+fn who_has_no_place_for_works_gets_no_record() {
+    let mut case = Case::new().is(|cluster| cluster.takes_works = false);
+    case.record = None;
+    assert_eq!((case.act().as_str(), case.look(Permit::Start).standing), ("nothing", Standing::Barred));
+    assert_eq!(case.is(|cluster| cluster.takes_works = true).act(), "make");
 }
 
 #[test]
@@ -419,6 +424,34 @@ fn what_is_found_out_before_may_take_its_time_but_not_for_ever() {
     expect(refused().later(60).told(Permit::Wait), Phase::Waiting, "Unreadable", Standing::Barred);
 }
 
+#[test]
+fn what_was_found_out_for_another_target_is_found_out_anew() {
+    let stale = Case::in_phase(Phase::PreAction).runs(Part::Preflight, FROM, "Completed");
+    let mut stale = stale.says(|status| {
+        status.reason = Some("Preflight".to_owned());
+        status.message = Some(Reason::Preflight.to_string());
+    });
+    stale.works.get_mut(&Part::Preflight).expect("a work").sent.set = SetFingerprint::of([7; 8]);
+    assert_eq!((stale.act().as_str(), stale.look(Permit::Start).standing), ("withdraw preflight", Standing::Preparing));
+    let leaving = stale.clone().leaving(Part::Preflight);
+    assert_eq!(leaving.act(), "nothing", "it makes room first");
+    stale.works.clear();
+    assert_eq!(stale.act(), "send preflight");
+}
+
+#[test]
+fn what_was_too_late_stays_so_for_who_has_just_begun_to_look() {
+    let unreported = Case::in_phase(Phase::PreAction).work(Part::Preflight, &[], &[]);
+    let endless = Case::in_phase(Phase::PreAction).with_pre_action().does(Part::PreAction, &Doing::Progressing);
+    for case in [unreported, endless] {
+        let case = case.later(2 * HOUR);
+        let Some(Act::Tell(status)) = case.look(Permit::Wait).act else { panic!("{:?}", case.look(Permit::Wait)) };
+        let told = case.says(|stored| *stored = *status).is(|cluster| cluster.owner = Owner::Nobody);
+        let restarted = told.with(|course| course.attentive_since = at(2 * HOUR));
+        assert_eq!((restarted.act().as_str(), restarted.look(Permit::Wait).standing), ("nothing", Standing::Barred));
+    }
+}
+
 // ---- The action before
 
 #[test]
@@ -452,6 +485,39 @@ fn an_action_that_was_done_stays_done_unless_it_turns_bad() {
     // Another action has not been done.
     let edited = done(case()).with(|course| course.pre_action = Some(job("another")));
     expect(edited.told(Permit::Start), Phase::PreAction, "PreActionRunning", Standing::Preparing);
+}
+
+#[test]
+fn an_edited_action_is_made_anew() {
+    let before = Case::in_phase(Phase::PreAction).with_pre_action().does(Part::PreAction, &Doing::Progressing);
+    let before = before.with(|course| course.pre_action = Some(job("another")));
+    let after = Case::in_phase(Phase::PostAction).with_post_action().does(Part::PostAction, &Doing::Progressing);
+    let after = after.with(|course| course.post_action = Some(job("another")));
+    for (case, part) in [(before, Part::PreAction), (after, Part::PostAction)] {
+        let Some(Act::Tell(status)) = case.look(Permit::Wait).act else { panic!("{:?}", case.look(Permit::Wait)) };
+        let mut case = case.says(|stored| *stored = *status);
+        assert_eq!(case.act(), format!("withdraw {part}"));
+        assert_eq!(case.clone().leaving(part).act(), "nothing", "it makes room first");
+        case.works.remove(&part);
+        assert_eq!(case.act(), format!("send {part}"));
+    }
+}
+
+#[test]
+fn what_can_not_be_applied_yet_may_be_in_a_moment() {
+    let refused = |phase, part| {
+        let case = Case::in_phase(phase).with_pre_action().with_post_action();
+        case.work(part, &[("Applied", "False")], &[])
+    };
+    for (phase, part, over) in [
+        (Phase::PreAction, Part::PreAction, (Phase::Waiting, "PreActionDegraded")),
+        (Phase::PostAction, Part::PostAction, (Phase::Failed, "PostActionDegraded")),
+    ] {
+        let soon = refused(phase, part).later(59);
+        assert_eq!((soon.told(Permit::Wait).0, soon.look(Permit::Wait).wake), (phase, Some(at(60))));
+        let (phase, reason, _) = refused(phase, part).later(60).told(Permit::Wait);
+        assert_eq!((phase, reason.as_str()), over);
+    }
 }
 
 #[test]
@@ -561,6 +627,44 @@ fn who_is_asked_for_something_else_is_contested() {
 }
 
 #[test]
+fn who_is_brought_beyond_the_target_is_not_asked_for_it_any_more() {
+    let overtaken = Case::in_phase(Phase::Upgrading).runs(Part::Platform, "4.13.0", "Completed");
+    expect(overtaken.told(Permit::Wait), Phase::Failed, "Overtaken", BEGUN_AND_FAILED);
+    let (failed, acts) = follow(overtaken, |_| Permit::Start);
+    assert_eq!(acts, ["tell Failed", "withdraw platform", "release"]);
+    assert_eq!(failed.look(Permit::Start).standing, BEGUN_AND_FAILED);
+    let retried = failed.with(|course| course.retried = Some(at(HOUR))).later(2 * HOUR);
+    assert_eq!(retried.act(), "nothing", "a retry does not downgrade it");
+}
+
+#[test]
+fn what_is_said_of_operators_is_passed_on() {
+    let case = |outcome: &[(&str, &str)]| {
+        let mut case = Case::in_phase(Phase::Operators).with_operators();
+        case = case.work(Part::Operators, &[("Applied", "True")], outcome);
+        let said = json!([{ "name": "operators", "fieldValue": { "type": "String", "string": "0 of 1 upgraded" } }]);
+        let manifest = json!({ "resourceMeta": { "ordinal": 1, "resource": "configmaps" }, "conditions": [],
+            "statusFeedback": { "values": said } });
+        let status = json!({ "resourceStatus": { "manifests": [manifest] } });
+        let status = serde_json::from_value(status).expect("a status");
+        case.works.get_mut(&Part::Operators).expect("a work").feedback = Feedback::read(&status, "configmaps");
+        case
+    };
+    let told = |case: Case| match case.look(Permit::Wait).act {
+        Some(Act::Tell(status)) => (status.message.unwrap_or_default(), status.operators.unwrap_or_default()),
+        act => panic!("{act:?}"),
+    };
+    let said = "0 of 1 upgraded";
+    let running = told(case(&[("active", "1")]));
+    assert_eq!(running, (format!("the operators are being upgraded: {said}"), said.to_owned()));
+    for failed in [case(&[("failed", "1"), ("givenUp", "True")]), case(&[("active", "1")]).later(HOUR)] {
+        let (message, operators) = told(failed);
+        assert!(message.ends_with(&format!("on the cluster: {said}")) && operators == said, "{message}");
+    }
+    assert_eq!(told(case(&[("succeeded", "1")])).1, said, "it stays when all is done");
+}
+
+#[test]
 fn operators_and_the_check_decide_on_the_end() {
     let operators = |feedback: &[(&str, &str)]| {
         Case::in_phase(Phase::Operators).with_operators().work(Part::Operators, &[("Applied", "True")], feedback)
@@ -653,14 +757,14 @@ fn what_failed_is_withdrawn_before_it_is_tried_again() {
 
 #[test]
 fn an_edited_target_is_for_who_is_not_under_way() {
-    let edited = |phase| Case::in_phase(phase).with(|course| course.target = target("4.12.5"));
+    let edited = |phase| Case::in_phase(phase).with(|course| course.errand = Errand::of(target("4.12.5")));
     for phase in [Phase::Waiting, Phase::Complete] {
         assert_eq!(
             (edited(phase).act().as_str(), edited(phase).look(Permit::Wait).standing),
             ("retarget", Standing::Barred)
         );
     }
-    let failed = Case::failed_at(Phase::Upgrading).with(|course| course.target = target("4.12.5"));
+    let failed = Case::failed_at(Phase::Upgrading).with(|course| course.errand = Errand::of(target("4.12.5")));
     assert_eq!(failed.act(), "retarget");
     assert_eq!(edited(Phase::PreAction).act(), "tell Waiting");
     for phase in [Phase::Upgrading, Phase::Operators, Phase::PostAction] {

@@ -108,8 +108,7 @@ fn the_account_may_do_what_its_approver_needs_and_nothing_else() {
     ]);
     assert_eq!(rules(&drover(), "ClusterRole"), expected);
     let expected = json!([
-        { "apiGroups": [""], "resources": ["configmaps"], "verbs": ["create"] },
-        { "apiGroups": [""], "resources": ["configmaps"], "resourceNames": [NAME], "verbs": ["get"] },
+        { "apiGroups": [""], "resources": ["configmaps"], "resourceNames": [NAME], "verbs": ["get", "patch"] },
     ]);
     assert_eq!(rules(&drover(), "Role"), expected);
     let expected = json!([
@@ -134,19 +133,28 @@ fn roles_are_bound_to_the_account_that_the_job_runs_as() {
 }
 
 #[test]
-fn the_work_is_removed_whole_and_its_job_made_once() {
+fn the_work_is_removed_whole_and_its_job_and_record_are_made_once() {
     let work = ten_minutes(&some(), &drover());
     let option = work.delete_option.expect("it says what happens");
     assert_eq!(option.propagation_policy, DeletePropagationPolicy::Foreground);
-    let [config] = &work.manifest_configs[..] else { panic!("one manifest is configured") };
-    assert_eq!(config.update_strategy.as_ref().map(|strategy| strategy.kind), Some(UpdateStrategyType::CreateOnly));
-    let identifier = &config.resource_identifier;
-    assert_eq!((identifier.resource.as_str(), identifier.name.as_str()), ("jobs", NAME));
+    for config in &work.manifest_configs {
+        assert_eq!(config.update_strategy.as_ref().map(|strategy| strategy.kind), Some(UpdateStrategyType::CreateOnly));
+    }
+    let of = |approver: &Approver| -> Vec<_> {
+        let configs = ten_minutes(&some(), approver).manifest_configs;
+        configs
+            .into_iter()
+            .map(|config| (config.resource_identifier.resource, config.resource_identifier.name))
+            .collect()
+    };
+    let (record, job) = (("configmaps".to_owned(), NAME.to_owned()), ("jobs".to_owned(), NAME.to_owned()));
+    assert_eq!([of(&drover()), of(&oc())], [vec![record, job.clone()], vec![job]]);
 }
 
 /// The status of a work whose Job has this status.
 fn reported(job: &Value) -> ManifestWorkStatus {
-    let [config] = &ten_minutes(&some(), &drover()).manifest_configs[..] else { panic!("one manifest is configured") };
+    let configs = ten_minutes(&some(), &drover()).manifest_configs;
+    let config = configs.iter().find(|config| config.resource_identifier.resource == "jobs").expect("a Job");
     let paths = config.feedback_rules.iter().flat_map(|rule| &rule.json_paths);
     let values = paths.filter_map(|path| {
         let followed = jsonpath::JsonPath::parse(&path.path).expect("a valid path");

@@ -13,6 +13,7 @@ fn target() -> SetFingerprint {
 const QUEUED: Standing = Standing::Queued { is_claimed: false };
 const CLAIMED: Standing = Standing::Queued { is_claimed: true };
 const FAILED: Standing = Standing::Failed { was_begun: true, is_moving: false };
+const BEYOND: Standing = Standing::Failed { was_begun: false, is_moving: false };
 const MOVING: Standing = Standing::Failed { was_begun: true, is_moving: true };
 
 /// Clusters, by name, and how they stand.
@@ -106,6 +107,8 @@ fn what_keeps_clusters_from_being_begun_is_told() {
         (vec![], plain, Some(Hold::Canaries { done: 0, total: 0 })),
         (vec![("a", QUEUED), ("b", FAILED)], none_may_fail, Some(Hold::Failures { failed: 1, allowed: 0 })),
         (vec![("a", QUEUED), ("b", FAILED)], Strategy { max_failures: Some(1), ..none_may_fail }, None),
+        // Who was never begun has not failed for what is rolled out.
+        (vec![("a", QUEUED), ("b", BEYOND)], none_may_fail, None),
         (vec![("a", QUEUED), ("b", MOVING)], strategy(1, false), None),
         (vec![("a", QUEUED), ("b", MOVING), ("c", MOVING)], strategy(1, false), Some(Hold::StillMoving { moving: 2 })),
     ];

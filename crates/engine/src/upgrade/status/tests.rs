@@ -96,6 +96,25 @@ fn the_examples_say_what_is_said() {
 }
 
 #[test]
+fn who_is_not_selected_any_more_is_counted_and_told() {
+    let done = (Standing::Complete, NONE, NONE);
+    let mut fleet = fleet(&[done.clone(), done.clone(), done]);
+    let selected = |fleet: &Fleet| {
+        let status = facts(fleet, None, None).status();
+        let said = status.conditions.iter().find(|condition| condition.type_ == SELECTED).expect("a condition");
+        (said.status.clone(), said.message.clone(), status.clusters_summery.expect("counts").total)
+    };
+    for (left, message) in [
+        ("dev3", "ManagedClusters upgrade select 2 clusters; 1 cluster besides, not selected any more"),
+        ("dev2", "ManagedClusters upgrade select 1 cluster; 2 clusters besides, not selected any more"),
+    ] {
+        let member = Member { is_selected: false, ..fleet.member(&left.into()).expect("a member").clone() };
+        fleet.update(&left.into(), Some(member));
+        assert_eq!(selected(&fleet), ("True".to_owned(), message.to_owned(), 3));
+    }
+}
+
+#[test]
 fn an_end_with_failures_is_not_taken_for_success() {
     let of = |standings: &[Standing]| -> Vec<_> { standings.iter().map(|one| (one.clone(), NONE, NONE)).collect() };
     let reason = |standings: &[Standing], type_: &str| {

@@ -19,18 +19,16 @@ const LIMIT: usize = 500 * 1024;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Flaw {
     /// There is nothing in it.
-    #[error("manifestWorkTemplate has no manifests: add what the works are to apply")]
+    #[error("there are no manifests: add what the works are to apply")]
     Empty,
     /// A manifest that nobody can name.
-    #[error("manifest {0} of manifestWorkTemplate has no kind or no metadata.name: add it")]
+    #[error("manifest {0} has no kind or no metadata.name: add it")]
     Nameless(usize),
     /// One object twice.
-    #[error("manifestWorkTemplate has {0} twice: remove one of them")]
+    #[error("{0} is there twice: remove one of them")]
     Twice(String),
     /// It is more than a work can hold.
-    #[error(
-        "the manifests of manifestWorkTemplate have {size} bytes, and a work takes {LIMIT}: divide them among several sets"
-    )]
+    #[error("the manifests have {size} bytes, and a work takes {LIMIT}: make them smaller, or divide them")]
     TooLarge {
         /// How many bytes there are.
         size: usize,
@@ -110,11 +108,11 @@ mod tests {
         let wrong = |manifests: &Value| flaw(&template(manifests)).map(|flaw| flaw.to_string()).unwrap_or_default();
         assert_eq!(flaw(&template(&json!([map("a"), map("b")]))), None);
         assert_eq!(flaw(&ManifestWorkSpec::default()), Some(Flaw::Empty));
-        assert!(wrong(&json!([map("a"), map("a")])).contains("has the ConfigMap (v1) default/a twice"));
+        assert!(wrong(&json!([map("a"), map("a")])).contains("the ConfigMap (v1) default/a is there twice"));
         assert_eq!(flaw(&template(&json!([{ "kind": "ConfigMap" }]))), Some(Flaw::Nameless(0)));
         let mut large = map("a");
         large["data"] = json!({ "text": "x".repeat(LIMIT) });
-        assert!(wrong(&json!([large])).contains("divide them among several sets"));
+        assert!(wrong(&json!([large])).contains("make them smaller, or divide them"));
     }
 
     #[test]

@@ -1,7 +1,5 @@
 //! What is known of one cluster of an upgrade.
 
-use std::time::Duration;
-
 use drover_api::{
     cluster::ManagedCluster,
     drover::ClusterUpgrade,
@@ -9,23 +7,20 @@ use drover_api::{
     reference::ClusterName,
 };
 use drover_engine::{
-    addon::install::Known,
     placement::sets::Reach as SetsInReach,
     upgrade::{
         member::{Cluster, Membership, Owner, Reach},
         plan::Turn,
+        selection::{Departure, departure},
     },
-    work::replica_set::selection::{Leave, Unselected, leave},
+    work::replica_set::selection::Unselected,
 };
-use drover_runtime::{clock::after, store::ObjectKey};
+use drover_runtime::store::ObjectKey;
 use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
 
 use super::Case;
 use crate::upgrade::book::Pages;
-
-/// How long a cluster that can not be reached has to be unselected to count as left out, if it was not begun.
-const OFFLINE_GRACE: Duration = Duration::from_mins(5);
 
 impl Case<'_> {
     pub(super) fn record(&self, cluster: &ClusterName) -> Option<&ClusterUpgrade> {
@@ -108,41 +103,38 @@ impl Case<'_> {
             pages.absent.remove(cluster);
             return (Membership::In { is_canary }, None);
         }
-        if self.record(cluster).is_none() {
+        let Some(record) = self.record(cluster) else {
             pages.absent.remove(cluster);
             return (Membership::Out, None);
-        }
-        self.leaving(cluster, pages)
+        };
+        self.leaving(cluster, record, pages)
     }
 
     /// Whether a cluster that nothing selects is believed to be left out.
-    fn leaving(&self, cluster: &ClusterName, pages: &mut Pages) -> (Membership, Option<Timestamp>) {
+    fn leaving(
+        &self,
+        cluster: &ClusterName,
+        record: &ClusterUpgrade,
+        pages: &mut Pages,
+    ) -> (Membership, Option<Timestamp>) {
         let is_clear = self.placements.iter().all(|listed| listed.decided.is_ok()) && self.blueprint.flaws.is_empty();
         if !is_clear {
             pages.absent.insert(cluster.clone(), None);
             return (Membership::Unsure, None);
         }
         let unselected = Unselected {
-            cluster: self.known_cluster(cluster),
+            cluster: self.fleet.known_cluster(cluster),
             before: pages.absent.get(cluster).copied().flatten(),
             is_confirmed: self.is_confirmed(),
             keeps_clusters: self.fleet.keeps_clusters,
         };
-        let (known, again) = match leave(&unselected, self.now) {
-            Leave::Now | Leave::WithCluster => return (Membership::Out, None),
-            Leave::Later { known, again } => (known, again),
-        };
-        pages.absent.insert(cluster.clone(), Some(known));
-        // Whom its upgrade has cut off must not vanish from the count, nor a canary from the gate.
-        let is_begun = |record: &ClusterUpgrade| record.status.as_ref().is_some_and(|status| status.started.is_some());
-        let may_vanish = self.record(cluster).is_some_and(|it| !is_begun(it) && it.spec.canary != Some(true));
-        let since = match self.known(cluster).map(|known| known.reach) {
-            Some(Reach::Offline { since }) if may_vanish => since.map(|since| after(since, OFFLINE_GRACE)),
-            _ => None,
-        };
-        match since {
-            Some(over) if over <= self.now => (Membership::Out, None),
-            over => (Membership::Unsure, again.into_iter().chain(over).min()),
+        let reach = self.known(cluster).map(|known| known.reach);
+        match departure(&unselected, reach, record, self.now) {
+            Departure::Sure => (Membership::Out, None),
+            Departure::Unsure { known, again } => {
+                pages.absent.insert(cluster.clone(), Some(known));
+                (Membership::Unsure, again)
+            }
         }
     }
 
@@ -154,14 +146,6 @@ impl Case<'_> {
                 listed.decided.is_ok_and(|decided| decided.clusters == count)
             })
         })
-    }
-
-    fn known_cluster(&self, cluster: &ClusterName) -> Known<&ManagedCluster> {
-        match self.fleet.cluster(cluster) {
-            Some(found) => Known::There(found),
-            None if self.fleet.clusters.has(&ObjectKey::cluster_wide(cluster.as_str())) => Known::Unreadable,
-            None => Known::Missing,
-        }
     }
 
     /// Whether a placement selects a cluster, or the upgrade itself.

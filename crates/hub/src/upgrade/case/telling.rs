@@ -2,8 +2,6 @@
 
 use drover_api::{
     cluster::{ManagedClustersUpgrade, ManagedClustersUpgradeStatus as Status, UpgradePhase},
-    drover::Acknowledged,
-    names::{PAUSE_ANNOTATION, RETRY_ANNOTATION},
     reference::ClusterName,
 };
 use drover_engine::{
@@ -11,11 +9,12 @@ use drover_engine::{
     upgrade::{
         plan::Plan as Planned,
         status::{Facts, is_due},
+        steering::acknowledge,
     },
     work::replica_set::selection::Unclear,
 };
 use drover_runtime::{controller::Plan, events::Event, write::Write};
-use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
+use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
 
 use super::{Case, Listed};
@@ -25,11 +24,6 @@ use crate::{fleet::Fleet, upgrade::book::Pages};
 const SATISFIED: &str = "PlacementSatisfied";
 
 impl Case<'_> {
-    /// Whether somebody has paused the upgrade. Whatever is written there, somebody wanted to stop it.
-    pub(super) fn is_paused(&self) -> bool {
-        self.upgrade.annotations().get(PAUSE_ANNOTATION).is_some_and(|value| !matches!(value.as_str(), "" | "false"))
-    }
-
     /// Writes what is said of the upgrade, if it is to be; otherwise says when. What others wait for is written at once, and first.
     pub(super) fn tell(
         &self,
@@ -70,23 +64,15 @@ impl Case<'_> {
             unclear: self.unclear(pages),
             complaints: self.blueprint.flaws.clone(),
             refusal: self.refusal.as_deref(),
-            acknowledged: self.acknowledged(),
+            acknowledged: acknowledge(
+                self.upgrade.annotations(),
+                self.upgrade.status.as_ref().and_then(|status| status.acknowledged.as_ref()),
+                self.now,
+            ),
             limit: self.blueprint.strategy.limit,
             now: self.now,
         };
         facts.status()
-    }
-
-    /// What is taken up of what people ask for by annotations. A retry is asked for once by each token.
-    fn acknowledged(&self) -> Option<Acknowledged> {
-        let annotation = |name: &str| self.upgrade.annotations().get(name).filter(|value| !value.is_empty()).cloned();
-        let stored = self.upgrade.status.as_ref().and_then(|status| status.acknowledged.clone()).unwrap_or_default();
-        let retry = annotation(RETRY_ANNOTATION);
-        let is_new = retry.is_some() && retry != stored.retry;
-        let retried = if is_new { Some(Time(self.now)) } else { stored.retried };
-        let acknowledged =
-            Acknowledged { pause: annotation(PAUSE_ANNOTATION), retry, retried, ..Acknowledged::default() };
-        (acknowledged != Acknowledged::default()).then_some(acknowledged)
     }
 
     /// Why it is not known whom the upgrade selects, or why that is nobody.

@@ -208,3 +208,49 @@ fn clusters_are_let_go_before_an_upgrade_that_is_deleted() {
     scene.gone::<ClusterUpgrade>(Some("cluster-00000"), &name);
     assert_eq!(plan(&scene), ["Patch ManagedClustersUpgrade default/to-4-12"]);
 }
+
+#[test]
+fn without_an_approver_nothing_is_begun_that_asks_for_operators() {
+    let mut scene = waiting(&names(1));
+    let operators = json!({ "include": [{ "name": "gitops", "namespace": "ops" }] });
+    let spec =
+        json!({ "placement": [named("x")], "clusterVersion": { "version": "4.12.0" }, "ocpOperators": operators });
+    upgrade(&mut scene, &json!({ "spec": spec }));
+    let told = |scene: &Scene| {
+        let plan = scene.plan(&controller(), &to_4_12());
+        let claims = words(&plan).iter().any(|write| write == "Patch ManagedCluster cluster-00000");
+        let complaint = scene.fleet.upgrades.blueprints[&to_4_12()].flaws.first().cloned().unwrap_or_default();
+        (claims, complaint)
+    };
+    let (is_begun, complaint) = told(&scene);
+    assert!(!is_begun && complaint.ends_with("start it with --operator-approver-image"), "{complaint}");
+    // One whose platform is done meanwhile is not done for want of an approver.
+    let time = noon().to_string();
+    under_way(&mut scene, "cluster-00000", "10%");
+    record(&mut scene, "cluster-00000", json!({ "phase": "Operators", "started": time, "platformCompleted": time }));
+    scene.plan(&controller(), &to_4_12());
+    assert_eq!(scene.fleet.upgrades.books[&to_4_12()].open().fleet.tally().complete, 0);
+}
+
+#[test]
+fn what_an_upgrade_has_left_that_somebody_removed_by_force_is_in_nobodys_way() {
+    let mut scene = waiting(&names(1));
+    let stray = |scene: &mut Scene, deleted: Option<&str>| {
+        let mut metadata = json!({ "generation": 1,
+            "labels": { UPGRADE_LABEL: part_name(HOME, "gone"), UPGRADE_PART_LABEL: "platform" } });
+        if let Some(deleted) = deleted {
+            (metadata["deletionTimestamp"], metadata["finalizers"]) = (json!(deleted), json!(["agent"]));
+        }
+        scene.set::<UpgradeWork>(
+            Some("cluster-00000"),
+            "cluster-00000-cluster-upgrade",
+            json!({ "metadata": metadata, "spec": {} }),
+        );
+    };
+    let rival = |scene: &Scene| scene.fleet.upgrades.rival(&part_name(HOME, "to-4-12"), &"cluster-00000".into());
+    // One that its agent has yet to take leave of is waited for.
+    stray(&mut scene, Some("2026-01-01T00:00:00Z"));
+    assert_eq!(rival(&scene), Some(part_name(HOME, "gone")));
+    stray(&mut scene, None);
+    assert_eq!(rival(&scene), None);
+}
