@@ -319,9 +319,9 @@ impl Subject<'_> {
     fn look(&self) -> Look {
         let stored = self.status();
         let phase = stored.phase.unwrap_or(Phase::Waiting);
-        // Who has begun goes on to the end.
+        // Whose platform is upgraded goes on to the end. One that failed and waits to be tried again is as free as one that failed.
         let may_go = match phase {
-            Phase::Waiting | Phase::PreAction => stored.started.is_none(),
+            Phase::Waiting | Phase::PreAction => stored.platform_completed.is_none(),
             Phase::Failed => true,
             Phase::Upgrading | Phase::Operators | Phase::PostAction | Phase::Complete => false,
         };

@@ -793,6 +793,10 @@ fn who_leaves_before_it_has_begun_is_let_go() {
         assert_eq!(out(case).1, ["withdraw preflight", "release", "drop"], "{phase:?}");
     }
     assert_eq!(out(Case::failed_at(Phase::Upgrading)).1, ["withdraw platform", "release", "drop"]);
+    let retried = Case::new().says(|status| status.started = Some(Time(at(-HOUR))));
+    assert_eq!(out(retried).1, ["release", "drop"], "what failed and waits to be tried again");
+    let resuming = Case::new().with_operators().says(|status| status.platform_completed = Some(Time(at(-HOUR))));
+    assert_eq!(out(resuming).0.look(Permit::Wait).standing, Standing::Resumable, "what is left is still done");
     let mut under_way = Case::in_phase(Phase::Upgrading);
     under_way.membership = Membership::Out;
     assert!(under_way.look(Permit::Wait).standing.has_slot(), "it is not interrupted");
