@@ -176,11 +176,17 @@ impl Upgrade {
         let mut table = Table::new("What the hub writes", &["kind and verb", "writes", "per cluster"]);
         for (sort, count) in &found.rest.writes {
             let count = u32::try_from(*count).unwrap_or(u32::MAX);
-            table.rows.push(vec![sort.clone(), count.to_string(), rounded(per_cluster(f64::from(count)))]);
+            table.rows.push(vec![spoken(sort), count.to_string(), rounded(per_cluster(f64::from(count)))]);
         }
         report.tables.push(table);
         report
     }
+}
+
+/// What a metric counts by, as people say it: `kind="X",verb="y"` is X, y.
+fn spoken(labels: &str) -> String {
+    let values: Vec<_> = labels.split('"').skip(1).step_by(2).collect();
+    values.join(", ")
 }
 
 /// Says of every work what its cluster's agent would.

@@ -23,6 +23,7 @@ mod hub;
 mod kinds;
 mod kubectl;
 mod life;
+mod observer;
 mod parts;
 mod placements;
 mod policies;

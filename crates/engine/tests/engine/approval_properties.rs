@@ -11,9 +11,7 @@ use kube::ResourceExt as _;
 use proptest::{prelude::*, sample::subsequence, strategy::Strategy};
 use serde_json::json;
 
-use crate::properties::counterexample;
-
-type Checked = Result<(), TestCaseError>;
+use crate::counterexample::{Checked, counterexample, holds_for_the_engine};
 
 const NAMES: [&str; 4] = ["a", "a-a", "b", "c"];
 const NAMESPACES: [&str; 2] = ["one", "two"];
@@ -273,26 +271,13 @@ fn carry_out(case: &mut Case, approval: &Approval) {
     case.versions.extend(approval.versions.iter().map(|name| new_version(&approval.namespace, name)));
 }
 
-macro_rules! holds {
-    ($($property:ident;)*) => {$(
-        mod $property {
-            use super::*;
-
-            #[test]
-            fn holds() {
-                assert_eq!(counterexample(&cases(), |case| super::$property(&Engine, &case)), None);
-            }
-        }
-    )*};
-}
-
-holds! {
-    nobody_is_upgraded_who_was_not_asked_for;
-    nothing_unknown_is_approved_where_somebody_is_not_asked_for;
-    nobody_who_needs_approval_goes_beyond_what_was_pinned;
-    only_plans_that_wait_and_that_an_operator_of_the_wish_names_are_approved;
-    everybody_who_was_asked_for_is_spoken_of_and_nobody_else;
-    where_plans_carry_nothing_else_all_are_upgraded;
+holds_for_the_engine! {
+    nobody_is_upgraded_who_was_not_asked_for in cases();
+    nothing_unknown_is_approved_where_somebody_is_not_asked_for in cases();
+    nobody_who_needs_approval_goes_beyond_what_was_pinned in cases();
+    only_plans_that_wait_and_that_an_operator_of_the_wish_names_are_approved in cases();
+    everybody_who_was_asked_for_is_spoken_of_and_nobody_else in cases();
+    where_plans_carry_nothing_else_all_are_upgraded in cases();
 }
 
 #[test]

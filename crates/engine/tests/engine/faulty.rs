@@ -8,8 +8,9 @@ use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
 use crate::{
+    counterexample::counterexample,
     fleet::{Case, noon, program},
-    properties::{self, Scheduler, counterexample},
+    properties::{self, Scheduler},
 };
 
 /// Selects all that match.

@@ -3,6 +3,7 @@
 mod addon_request;
 mod approval_properties;
 mod certificate;
+mod counterexample;
 mod dependencies;
 mod faulty;
 mod fleet;

@@ -13,17 +13,13 @@ use drover_engine::placement::{
     plan::{self, Write},
 };
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
-use proptest::{
-    collection::vec,
-    option,
-    prelude::*,
-    test_runner::{Config, TestCaseError, TestError, TestRng, TestRunner},
-};
+use proptest::{collection::vec, option, prelude::*};
 use serde_json::{Value, json};
 
-use crate::fleet::{Case, at, cluster, noon, plain, program, selected};
-
-type Checked = Result<(), TestCaseError>;
+use crate::{
+    counterexample::{Checked, counterexample, holds_for_the_engine},
+    fleet::{Case, at, cluster, noon, plain, program, selected},
+};
 
 /// Who is held to the properties.
 pub(crate) trait Scheduler {
@@ -43,29 +39,6 @@ pub(crate) trait Scheduler {
 struct Engine;
 
 impl Scheduler for Engine {}
-
-/// Looks for a case in which a property does not hold.
-pub(crate) fn counterexample<S: Strategy>(strategy: &S, property: impl Fn(S::Value) -> Checked) -> Option<String> {
-    let config = Config { cases: 96, failure_persistence: None, ..Config::default() };
-    let rng = TestRng::deterministic_rng(config.rng_algorithm);
-    match TestRunner::new_with_rng(config, rng).run(strategy, property) {
-        Ok(()) => None,
-        Err(TestError::Fail(reason, _) | TestError::Abort(reason)) => Some(reason.to_string()),
-    }
-}
-
-macro_rules! holds_for_the_engine {
-    ($($property:ident in $strategy:expr;)*) => {$(
-        mod $property {
-            use super::*;
-
-            #[test]
-            fn holds() {
-                assert_eq!(counterexample(&$strategy, |case| super::$property(&Engine, &case)), None);
-            }
-        }
-    )*};
-}
 
 holds_for_the_engine! {
     the_same_facts_give_the_same_decision_in_any_order in cases_in_two_orders();

@@ -13,7 +13,8 @@ use drover_engine::{
 };
 
 use crate::{
-    rollout_history::{History, canary_histories, counterexample_of, histories},
+    counterexample::counterexample_of,
+    rollout_history::{History, canary_histories, histories},
     rollout_properties::{self as properties, Property},
     rollout_world::{Planner, Question, fingerprint, goal, letter},
 };

@@ -6,43 +6,16 @@ use drover_engine::{
     addon::mark::Verdict,
     rollout::{Entry, Plan, member::Presence},
 };
-use proptest::{
-    collection::vec,
-    option,
-    prelude::*,
-    sample::select,
-    test_runner::{Config, TestCaseError, TestError, TestRng, TestRunner},
-};
+use proptest::{collection::vec, option, prelude::*, sample::select};
 use serde_json::{Value, json};
 
-use crate::rollout_world::{
-    Cluster, LETTERS, Planner, World, Writes, fingerprint, goal, listed, missing_config, nobody, own_extras,
-    settings_of, unlisted,
+use crate::{
+    counterexample::Checked,
+    rollout_world::{
+        Cluster, LETTERS, Planner, World, Writes, fingerprint, goal, listed, missing_config, nobody, own_extras,
+        settings_of, unlisted,
+    },
 };
-
-pub(crate) type Checked = Result<(), TestCaseError>;
-
-/// Looks for a history in which a property does not hold. `PROPTEST_CASES` makes it look longer.
-pub(crate) fn counterexample<S: Strategy>(strategy: &S, property: impl Fn(S::Value) -> Checked) -> Option<String> {
-    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
-    counterexample_of(strategy, cases.unwrap_or(64), 4000, property)
-}
-
-/// Looks for one among so many, and makes it as small as so many steps can.
-pub(crate) fn counterexample_of<S: Strategy>(
-    strategy: &S,
-    cases: u32,
-    max_shrink_iters: u32,
-    property: impl Fn(S::Value) -> Checked,
-) -> Option<String> {
-    let config = Config { cases, failure_persistence: None, max_shrink_iters, ..Config::default() };
-    let rng = TestRng::deterministic_rng(config.rng_algorithm);
-    match TestRunner::new_with_rng(config, rng).run(strategy, property) {
-        Ok(()) => None,
-        Err(TestError::Fail(reason, history)) => Some(format!("{reason}\n{history:?}")),
-        Err(TestError::Abort(reason)) => Some(reason.to_string()),
-    }
-}
 
 /// How many placements may be listed.
 const PLACEMENTS: usize = 4;

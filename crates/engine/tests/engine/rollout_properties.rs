@@ -14,28 +14,14 @@ use k8s_openapi::jiff::SignedDuration;
 use proptest::prelude::*;
 
 use crate::{
-    rollout_history::{Checked, History, canary_histories, counterexample, histories},
+    counterexample::{Checked, counterexample, holds_for_the_engine},
+    rollout_history::{History, canary_histories, histories},
     rollout_oracle::{given, has_verdict, is_in_flight, is_ready},
     rollout_world::{Engine, Planner, World, is_known, letter},
 };
 
 /// Something that holds for a planner in a history.
 pub(crate) type Property = fn(&dyn Planner, &History) -> Checked;
-
-macro_rules! holds_for_the_engine {
-    ($($property:ident in $strategy:expr;)*) => {$(
-        mod $property {
-            use super::*;
-
-            #[test]
-            fn holds() {
-                if let Some(history) = counterexample(&$strategy, |history| super::$property(&Engine, &history)) {
-                    panic!("{history}");
-                }
-            }
-        }
-    )*};
-}
 
 holds_for_the_engine! {
     never_more_than_the_window in histories();

@@ -10,7 +10,7 @@ use drover_engine::upgrade::{
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use crate::{
-    rollout_history::counterexample_of,
+    counterexample::counterexample_of,
     upgrade_history::{History, canary_histories, histories},
     upgrade_properties::{self as properties, Property},
     upgrade_site::{Selected, Site},

@@ -19,7 +19,7 @@ use k8s_openapi::jiff::SignedDuration;
 use proptest::prelude::*;
 
 use crate::{
-    rollout_history::{Checked, counterexample},
+    counterexample::{Checked, counterexample, holds_for_the_engine},
     upgrade_history::{History, canary_histories, histories},
     upgrade_site::Selected,
     upgrade_world::{Decider, Engine, Moment, World, has_slot, is_under_way, phase_of},
@@ -27,21 +27,6 @@ use crate::{
 
 /// Something that holds for a decider in a history.
 pub(crate) type Property = fn(&dyn Decider, &History) -> Checked;
-
-macro_rules! holds_for_the_engine {
-    ($($property:ident in $strategy:expr;)*) => {$(
-        mod $property {
-            use super::*;
-
-            #[test]
-            fn holds() {
-                if let Some(history) = counterexample(&$strategy, |history| super::$property(&Engine, &history)) {
-                    panic!("{history}");
-                }
-            }
-        }
-    )*};
-}
 
 holds_for_the_engine! {
     never_more_than_the_limit in histories();

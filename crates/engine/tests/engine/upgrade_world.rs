@@ -31,8 +31,8 @@ use proptest::test_runner::TestCaseError;
 use serde_json::{Value, json};
 
 use crate::{
+    counterexample::Checked,
     fleet::noon,
-    rollout_history::Checked,
     upgrade_site::{Site, SiteWork},
 };
 

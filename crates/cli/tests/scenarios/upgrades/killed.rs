@@ -5,18 +5,19 @@ use std::{
     time::Duration,
 };
 
-use drover_api::{names::UPGRADE_LABEL, work::ManifestWork};
-use drover_testkit::World;
-use futures_util::{StreamExt as _, stream::BoxStream};
-use kube::{
-    Api, ResourceExt as _,
-    api::{ListParams, WatchEvent, WatchParams},
+use drover_api::{
+    names::{UPGRADE_LABEL, UPGRADE_PART_LABEL, UPGRADED_BY_ANNOTATION},
+    work::ManifestWork,
 };
+use drover_testkit::World;
+use kube::{Api, ResourceExt as _, api::ListParams};
 use serde_json::json;
-use tokio::task::JoinHandle;
 
 use super::{Field, TO, UPGRADE, action, canary, operators, said, start};
-use crate::{life::Life, running::create};
+use crate::{
+    life::Life,
+    observer::{Observer, Sight},
+};
 
 drover_testkit::scenarios! {
     Own {
@@ -50,7 +51,7 @@ async fn decision_67_a_hub_that_is_killed_after_every_write_comes_to_the_same_en
     field.hub = start(field.client.clone(), &field.clock).await;
     field.is_complete().await;
     field.counts([20, 20, 0, 20, 0, 0]).await;
-    let seen = observer.finish().await;
+    let seen = Seen::of(&observer.finish().await);
     for name in &names {
         assert_eq!(field.spokes.get(name).version, TO);
         assert_eq!(seen.platforms.get(*name).map(BTreeSet::len), Some(1), "{name} was asked once");
@@ -65,7 +66,7 @@ async fn is_over(field: &Field) -> bool {
     let works = Api::<ManifestWork>::all(field.world.client());
     let works = works.list(&ListParams::default().labels(UPGRADE_LABEL)).await.expect("works can be listed");
     let claimed = field.managed().list(&ListParams::default()).await.expect("clusters can be listed");
-    let is_claimed = claimed.iter().any(|cluster| cluster.annotations().contains_key("drover.dev/upgraded-by"));
+    let is_claimed = claimed.iter().any(|cluster| cluster.annotations().contains_key(UPGRADED_BY_ANNOTATION));
     said(&status, "Complete").as_deref() == Some("True/ManagedClustersUpgradeComplete")
         && works.items.is_empty()
         && !is_claimed
@@ -100,56 +101,23 @@ struct Seen {
     most: usize,
 }
 
-/// Somebody who watches all works, and sees every state of them that there was.
-struct Observer {
-    works: Api<ManifestWork>,
-    watching: JoinHandle<Seen>,
-}
-
-/// The name of the work that tells the observer that it has seen all.
-const LAST: &str = "last";
-
-impl Observer {
-    async fn start(world: &World) -> Self {
-        let works = Api::<ManifestWork>::all(world.client());
-        let version = works.list(&ListParams::default()).await.expect("works can be listed").metadata.resource_version;
-        let events = works.watch(&WatchParams::default().timeout(290), &version.unwrap_or_default()).await;
-        let watching = tokio::spawn(watch(events.expect("works can be watched").boxed()));
-        world.namespace_named("observer").await;
-        Self { works: Api::namespaced(world.client(), "observer"), watching }
-    }
-
-    async fn finish(self) -> Seen {
-        let manifest = drover_testkit::objects::config_map("x");
-        let spec = json!({ "workload": { "manifests": [manifest] } });
-        let last = ManifestWork::new(LAST, serde_json::from_value(spec).expect("a work"));
-        create(&self.works, last).await;
-        self.watching.await.expect("it has seen all")
-    }
-}
-
-async fn watch(mut events: BoxStream<'static, kube::Result<WatchEvent<ManifestWork>>>) -> Seen {
-    let mut seen = Seen::default();
-    loop {
-        let event = events.next().await.expect("the watch goes on").expect("it does not break");
-        let (work, is_there) = match event {
-            WatchEvent::Added(work) | WatchEvent::Modified(work) => (work, true),
-            WatchEvent::Deleted(work) => (work, false),
-            _ => continue,
-        };
-        if work.name_any() == LAST {
-            return seen;
+impl Seen {
+    fn of(sights: &[Sight]) -> Self {
+        let mut seen = Self::default();
+        for sight in sights {
+            let (Sight::There(work) | Sight::Gone(work)) = sight;
+            if work.labels().get(UPGRADE_PART_LABEL).map(String::as_str) != Some("platform") {
+                continue;
+            }
+            let cluster = work.namespace().unwrap_or_default();
+            if matches!(sight, Sight::There(_)) {
+                seen.platforms.entry(cluster.clone()).or_default().insert(work.uid().unwrap_or_default());
+                seen.there.insert(cluster);
+            } else {
+                seen.there.remove(&cluster);
+            }
+            seen.most = seen.most.max(seen.there.len());
         }
-        let cluster = work.namespace().unwrap_or_default();
-        if work.labels().get("drover.dev/upgrade-part").map(String::as_str) != Some("platform") {
-            continue;
-        }
-        if is_there {
-            seen.platforms.entry(cluster.clone()).or_default().insert(work.uid().unwrap_or_default());
-            seen.there.insert(cluster);
-        } else {
-            seen.there.remove(&cluster);
-        }
-        seen.most = seen.most.max(seen.there.len());
+        seen
     }
 }

@@ -7,16 +7,14 @@ use drover_api::{
     work::ManifestWork,
 };
 use drover_testkit::{World, play::Behaviour};
-use futures_util::{StreamExt as _, stream::BoxStream};
-use kube::{
-    Api, ResourceExt as _,
-    api::{ListParams, WatchEvent, WatchParams},
-};
+use kube::ResourceExt as _;
 use serde_json::json;
-use tokio::task::JoinHandle;
 
 use super::{Field, SET, said, start, version_of};
-use crate::{life::Life, running::create};
+use crate::{
+    life::Life,
+    observer::{Observer, Sight},
+};
 
 drover_testkit::scenarios! {
     Own {
@@ -55,7 +53,7 @@ async fn a_hub_that_is_killed_after_every_write_comes_to_the_same_end(world: Wor
     field.hub = start(field.client.clone(), &field.clock).await;
     field.says(SET, PLACEMENT_ROLLED_OUT, "True/Complete").await;
     field.counts(SET, [5, 5, 5, 5, 5, 0, 0]).await;
-    let moments = observer.finish().await;
+    let moments = moments(observer.finish().await);
     for moment in &moments {
         let moving = moment.values().filter(|seen| !seen.is_well).count();
         assert!(moving <= 2, "too many are on their way: {moment:#?}");
@@ -135,45 +133,18 @@ impl Seen {
 /// All works at one moment, by cluster.
 type Moment = BTreeMap<String, Seen>;
 
-/// Somebody who watches all works, and sees every state of them that there was.
-struct Observer {
-    works: Api<ManifestWork>,
-    watching: JoinHandle<Vec<Moment>>,
-}
-
-/// The work that ends it all.
-const MARKER: &str = "marker";
-
-impl Observer {
-    async fn start(world: &World) -> Self {
-        let works = Api::<ManifestWork>::all(world.client());
-        let first = works.list(&ListParams::default()).await.expect("works can be listed");
-        let version = first.metadata.resource_version.clone().unwrap_or_default();
-        let events = works.watch(&WatchParams::default(), &version).await.expect("works can be watched").boxed();
-        Self { works: Api::namespaced(world.client(), "default"), watching: tokio::spawn(follow(events)) }
-    }
-
-    /// Every moment that there was, once all that was written so far has been seen.
-    async fn finish(self) -> Vec<Moment> {
-        let spec = serde_json::from_value(super::template("v0")).expect("a valid work");
-        create(&self.works, ManifestWork::new(MARKER, spec)).await;
-        self.watching.await.expect("all is seen")
-    }
-}
-
-async fn follow(mut events: BoxStream<'static, kube::Result<WatchEvent<ManifestWork>>>) -> Vec<Moment> {
+/// Every moment that there was.
+fn moments(sights: Vec<Sight>) -> Vec<Moment> {
     let (mut known, mut moments) = (Moment::new(), Vec::new());
-    loop {
-        match events.next().await.expect("the watch goes on").expect("the watch is readable") {
-            WatchEvent::Added(work) if work.name_any() == MARKER => return moments,
-            WatchEvent::Added(work) | WatchEvent::Modified(work) => {
+    for sight in sights {
+        match sight {
+            Sight::There(work) => {
                 assert!(work.labels().contains_key(REPLICA_SET_LABEL) && version_of(&work).is_some());
                 known.insert(work.namespace().unwrap_or_default(), Seen::of(&work));
             }
-            WatchEvent::Deleted(work) => drop(known.remove(&work.namespace().unwrap_or_default())),
-            WatchEvent::Bookmark(_) => continue,
-            event @ WatchEvent::Error(_) => panic!("an event that was not expected: {event:?}"),
+            Sight::Gone(work) => drop(known.remove(&work.namespace().unwrap_or_default())),
         }
         moments.push(known.clone());
     }
+    moments
 }
