@@ -65,6 +65,13 @@ pub(crate) struct Word {
     message: String,
 }
 
+impl Word {
+    /// The sentence in it.
+    pub(crate) fn into_message(self) -> String {
+        self.message
+    }
+}
+
 pub(crate) fn word(holds: bool, reason: &'static str, message: impl Into<String>) -> Word {
     Word { holds, reason, message: message.into() }
 }

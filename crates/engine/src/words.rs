@@ -13,7 +13,12 @@ pub(crate) fn enumerate(names: &[&str]) -> String {
 
 /// The beginning of what somebody else wrote, so that a sentence stays one.
 pub(crate) fn excerpt(text: &str) -> String {
-    match text.char_indices().nth(EXCERPT) {
+    beginning(text, EXCERPT)
+}
+
+/// The first so many characters of a text.
+pub(crate) fn beginning(text: &str, length: usize) -> String {
+    match text.char_indices().nth(length) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }

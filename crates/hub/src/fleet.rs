@@ -295,6 +295,12 @@ impl Fleet {
         slices.flat_map(|status| &status.decisions).map(|decision| decision.cluster_name.clone())
     }
 
+    /// How many clusters a placement has selected.
+    pub(crate) fn count_selected_by(&self, placement: &ObjectKey) -> usize {
+        let slices = slices_of(self, placement).into_iter().filter_map(|slice| slice.status.as_ref());
+        slices.map(|status| status.decisions.len()).sum()
+    }
+
     /// Whether works can be made for a cluster: it is accepted, stays, and has a namespace.
     pub(crate) fn takes_works(&self, cluster: &ClusterName) -> bool {
         let found = self.cluster(cluster);

@@ -33,7 +33,8 @@ use crate::{
     printcolumn(name = "Done", type_ = "string", json_path = ".status.progress"),
     printcolumn(name = "Failed", type_ = "integer", json_path = ".status.clustersSummery.failed"),
     printcolumn(name = "Phase", type_ = "string", json_path = ".status.phase"),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    printcolumn(name = "Message", type_ = "string", json_path = ".status.message", priority = 1)
 )]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-kubernetes-validations" = rules([
@@ -155,10 +156,22 @@ pub struct OperatorUpgrades {
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct OperatorRef {
     /// The name of the subscription.
-    #[schemars(length(min = 1, max = schema::MAX_NAME))]
+    #[schemars(
+        length(min = 1, max = schema::MAX_NAME),
+        extend("x-kubernetes-validations" = rules([(
+            "self.matches('^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$')",
+            "write the name of the operator's Subscription, of lower case letters, digits, '-' and '.'"
+        )]))
+    )]
     pub name: String,
     /// The namespace of the subscription.
-    #[schemars(length(min = 1, max = schema::MAX_NAME))]
+    #[schemars(
+        length(min = 1, max = schema::MAX_NAME),
+        extend("x-kubernetes-validations" = rules([(
+            "self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",
+            "write the namespace of the operator's Subscription, of lower case letters, digits and '-'"
+        )]))
+    )]
     pub namespace: String,
 }
 
@@ -189,6 +202,9 @@ impl fmt::Display for OperatorRef {
 /// How clusters are upgraded.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-validations" = rules([
+    ("!has(self.canarySoak) || has(self.canaryClusters)", "canarySoak waits for canaries: set canaryClusters too, or leave it out"),
+])))]
 pub struct UpgradeStrategy {
     /// Clusters that have to be upgraded before any other is begun.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -35,6 +35,8 @@ const MANAGER: &str = "drover-approve-operators";
 const SECOND_LOOK: Duration = Duration::from_mins(1);
 /// After how long is tried again what the server did not answer.
 const PAUSE: Duration = Duration::from_secs(5);
+/// How often it is tried to say where the operators are in the end.
+const REPORTS: usize = 3;
 
 /// Approve the install plans that the upgrades of operators wait for, and wait until the operators are upgraded.
 ///
@@ -218,15 +220,21 @@ impl Approver {
         }
     }
 
-    /// Has the record say where operators are, if it says something else. What it does not take is not waited for.
+    /// Has the record say where operators are, if it says something else. Only the last of it is worth another attempt.
     async fn report(&self, reported: &mut String, decision: &Decision) {
         let (Some(record), summary) = (&self.record, decision.summary()) else { return };
-        if *reported == summary {
-            return;
-        }
-        match record.report(&summary).await {
-            Ok(()) => *reported = summary,
-            Err(error) => announce(format_args!("could not write where the operators are: {error}")),
+        let attempts = if decision.is_over() { REPORTS } else { 1 };
+        for attempt in 1..=attempts {
+            if *reported == summary {
+                return;
+            }
+            match record.report(&summary).await {
+                Ok(()) => reported.clone_from(&summary),
+                Err(error) => announce(format_args!("could not write where the operators are: {error}")),
+            }
+            if attempt < attempts && *reported != summary {
+                self.clock.sleep(PAUSE).await;
+            }
         }
     }
 

@@ -18,6 +18,9 @@ use drover_api::{
 };
 use kube::ResourceExt;
 
+use super::operator_work::REPORTED;
+use crate::words::beginning;
+
 pub use standing::{Block, Extra, Reason, Standing, Wait};
 
 /// The phase of a version that runs.
@@ -176,7 +179,8 @@ impl Decision {
         let mut operators: Vec<_> = self.operators.iter().collect();
         operators.sort_by_key(|(operator, standing)| (standing.concern(), *operator));
         let each = operators.iter().map(|(operator, standing)| format!("; {operator}: {standing}"));
-        format!("{upgraded} of {} upgraded{}", operators.len(), each.collect::<String>())
+        let summary = format!("{upgraded} of {} upgraded{}", operators.len(), each.collect::<String>());
+        beginning(&summary, REPORTED)
     }
 }
 

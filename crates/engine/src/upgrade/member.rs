@@ -12,7 +12,9 @@ use std::{borrow::Cow, collections::BTreeMap, time::Duration};
 
 use drover_api::{
     cluster::OperatorUpgrades,
-    drover::{ClusterUpgrade, ClusterUpgradePhase as Phase, ClusterUpgradeSpec, ClusterUpgradeStatus, UpgradeRef},
+    drover::{
+        ActionDone, ClusterUpgrade, ClusterUpgradePhase as Phase, ClusterUpgradeSpec, ClusterUpgradeStatus, UpgradeRef,
+    },
 };
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 
@@ -325,7 +327,9 @@ impl Subject<'_> {
             Phase::Failed => true,
             Phase::Upgrading | Phase::Operators | Phase::PostAction | Phase::Complete => false,
         };
-        if self.facts.membership == Membership::Out && may_go {
+        // What a cluster came to for another target says nothing of this one, and it is not upgraded to this one.
+        let is_past = phase == Phase::Complete && !self.is_same_target();
+        if self.facts.membership == Membership::Out && (may_go || is_past) {
             return dismiss(self.facts, &self.cluster.owner);
         }
         if let Some(look) = self.retarget(&stored, phase) {
@@ -477,7 +481,8 @@ impl Subject<'_> {
             _ => (&self.course.post_action, &status.post_action),
         };
         let Some(action) = action else { return ActionTally::default() };
-        if done.is_some() {
+        let is_done = |done: &ActionDone| status.started.is_some() || done.action == action.order.name;
+        if done.as_ref().is_some_and(is_done) {
             return ActionTally { total: true, applied: true, available: true, degraded: false };
         }
         let Some(doing) = self.doing(part, action) else { return ActionTally::default() };

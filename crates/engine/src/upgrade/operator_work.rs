@@ -31,6 +31,8 @@ const SCRIPT: &str = include_str!("operator_work/approve-operators.sh");
 
 /// What of the record is reported: where the operators are, as the approver says it.
 pub const REPORT: &str = "operators";
+/// How many characters of that there are at most.
+pub const REPORTED: usize = 2000;
 
 /// What of the Job's status is reported, by name and path. The first three are the specification's. A pod that failed may be tried again, so how many have is not
 /// whether the Job has; the last one is.

@@ -16,6 +16,7 @@ use sha2::{Digest, Sha256};
 
 use super::{
     member::{ActionTally, Permit, Standing, after},
+    status::clusters,
     tally::Tally,
 };
 
@@ -37,6 +38,8 @@ pub struct Strategy {
 pub struct Turn {
     /// The cluster on which the hub runs is the last.
     is_hub: bool,
+    /// Who is to be tried again comes before who was never begun.
+    is_fresh: bool,
     /// What people say of its turn.
     priority: i64,
     /// So that neighbours are not hit together, and every upgrade begins elsewhere.
@@ -50,7 +53,19 @@ impl Turn {
         let digest = Sha256::digest(format!("{upgrade}/{}/{cluster}", uid.unwrap_or_default()));
         let mut shuffle = [0; 8];
         shuffle.copy_from_slice(&digest[..8]);
-        Self { is_hub, priority, shuffle: u64::from_be_bytes(shuffle) }
+        Self { is_hub, is_fresh: true, priority, shuffle: u64::from_be_bytes(shuffle) }
+    }
+
+    /// The same turn of a cluster that was begun before.
+    #[must_use]
+    pub fn again(self) -> Self {
+        Self { is_fresh: false, ..self }
+    }
+
+    /// Whether it is that of a cluster that was begun before.
+    #[must_use]
+    pub fn is_again(&self) -> bool {
+        !self.is_fresh
     }
 }
 
@@ -86,7 +101,7 @@ pub enum Hold {
     NoCanaries,
     /// A canary has failed.
     #[error(
-        "{failed} failed as a canary, so that no other cluster is begun: see its ClusterUpgrade; correct what it says and annotate the upgrade with drover.dev/retry, or change the target"
+        "{failed} failed as a canary, so that no other cluster is begun: see its ClusterUpgrade; correct what it says and annotate the upgrade with drover.dev/retry, leave it out, or change the target"
     )]
     CanaryFailed {
         /// One that has.
@@ -108,7 +123,8 @@ pub enum Hold {
     },
     /// Too many have failed.
     #[error(
-        "{failed} clusters failed, and {allowed} may, so that no more are begun: correct what their ClusterUpgrades say and annotate the upgrade with drover.dev/retry"
+        "{} failed, and {allowed} may, so that no more are begun: correct what their ClusterUpgrades say and annotate the upgrade with drover.dev/retry",
+        clusters(*failed)
     )]
     Failures {
         /// How many have.
@@ -117,7 +133,7 @@ pub enum Hold {
         allowed: usize,
     },
     /// Too many have failed that are still on their way.
-    #[error("{moving} clusters failed to be upgraded in time and are still on their way, so that no more are begun")]
+    #[error("{} failed to be upgraded in time and are still on their way, so that no more are begun", clusters(*moving))]
     StillMoving {
         /// How many.
         moving: i64,
@@ -156,7 +172,9 @@ pub struct Fleet {
     canaries: Tally,
     failed: BTreeSet<ClusterName>,
     failed_canaries: BTreeSet<ClusterName>,
-    /// The cluster on which the hub runs, if it is under way.
+    /// The clusters on which the hub runs, as far as something will happen to them yet, in the order of turns.
+    hubs: BTreeSet<(Turn, ClusterName)>,
+    /// Those of them that are under way.
     hubs_under_way: BTreeSet<ClusterName>,
 }
 
@@ -216,6 +234,8 @@ impl Fleet {
         let is_under_way =
             member.standing.has_slot() || matches!(member.standing, Standing::Preparing | Standing::Ready);
         note(&mut self.hubs_under_way, name, is_there && member.turn.is_hub && is_under_way);
+        let is_restless_hub = member.turn.is_hub && !member.standing.is_at_rest();
+        note(&mut self.hubs, &(member.turn.clone(), name.clone()), is_there && is_restless_hub);
         if member.is_canary {
             self.canaries.count(member, is_there);
         }
@@ -332,7 +352,7 @@ impl Fleet {
         is_over.then_some(Hold::Failures { failed, allowed })
     }
 
-    /// Who may begin, with what is left of the places. While the others are held back, what they hold of the places before their upgrades
+    /// Who may begin, with what is left of the places. Places are kept for those who are to be tried again and prepare for it. While the others are held back, what they hold of the places before their upgrades
     /// does not keep canaries from theirs; once a canary has failed, only what was begun before is gone on with.
     fn permits(&self, limit: usize, gate: Option<&Hold>) -> Vec<(ClusterName, Permit)> {
         let count = |number: i64| usize::try_from(number).unwrap_or(0);
@@ -349,7 +369,10 @@ impl Fleet {
             let names = line.filter(|(turn, name)| self.is_its_turn(turn, name)).map(|(_, name)| name.clone());
             names.take(number).map(|name| (name, permit)).collect::<Vec<_>>()
         };
-        let mut permits = turns(&mut resumable.chain(ready), slots, Permit::Start);
+        let (again, fresh): (Vec<_>, Vec<_>) = resumable.chain(ready).partition(|(turn, _)| turn.is_again());
+        let mut permits = turns(&mut again.into_iter(), slots, Permit::Start);
+        let left = slots.saturating_sub(permits.len()).saturating_sub(count(self.all.preparing_again));
+        permits.extend(turns(&mut fresh.into_iter(), left, Permit::Start));
         permits.extend(turns(&mut claimed.chain(queued), places, Permit::Prepare));
         permits
     }
@@ -358,20 +381,20 @@ impl Fleet {
     /// on all others wait for it.
     fn is_its_turn(&self, turn: &Turn, name: &ClusterName) -> bool {
         if self.hubs_under_way.is_empty() {
-            return !turn.is_hub || self.is_alone(name);
+            return !turn.is_hub || self.is_last(name);
         }
         self.hubs_under_way.contains(name)
     }
 
-    /// Whether every other cluster has come to rest.
-    fn is_alone(&self, name: &ClusterName) -> bool {
-        let is_restless = self.members.get(name).is_some_and(|member| !member.standing.is_at_rest());
-        self.all.restless - i64::from(is_restless) == 0
+    /// Whether every cluster has come to rest on which no hub runs, and this is the first of those on which one does.
+    fn is_last(&self, name: &ClusterName) -> bool {
+        let are_others_at_rest = usize::try_from(self.all.restless) == Ok(self.hubs.len());
+        are_others_at_rest && self.hubs.first().is_some_and(|(_, first)| first == name)
     }
 }
 
 /// Takes note of whether somebody is one of these.
-fn note(names: &mut BTreeSet<ClusterName>, name: &ClusterName, is_one: bool) {
+fn note<T: Ord + Clone>(names: &mut BTreeSet<T>, name: &T, is_one: bool) {
     if is_one {
         names.insert(name.clone());
     } else {

@@ -25,6 +25,10 @@ pub enum Reason {
     },
     /// It is not selected at the moment.
     Unselected,
+    /// What was there before is being removed.
+    MakingRoom,
+    /// It could not be sent what comes before the upgrade.
+    NotSent,
     /// The hub runs on it.
     HubItself,
     /// The hub runs on it, and it waits for all others.
@@ -64,7 +68,7 @@ pub enum Reason {
     },
     /// All is done that comes before the upgrade; it waits for its turn.
     Prepared,
-    /// It has succeeded after all, and waits for its turn to do what is left.
+    /// Its platform is upgraded, and it waits for its turn to do what is left.
     Resuming,
     /// Somebody has asked to try again.
     Retried,
@@ -73,6 +77,11 @@ pub enum Reason {
     /// Its agent can not apply the upgrade.
     NotApplied {
         /// What it says.
+        why: Option<String>,
+    },
+    /// It does not take the release.
+    ReleaseNotAccepted {
+        /// Why not.
         why: Option<String>,
     },
     /// Its platform is being upgraded.
@@ -144,6 +153,8 @@ impl Reason {
             Self::NotAccepted => "NotAccepted",
             Self::Owned { .. } => "OwnedByAnotherUpgrade",
             Self::Unselected => "Unselected",
+            Self::MakingRoom => "MakingRoom",
+            Self::NotSent => "NotSent",
             Self::HubItself => "HubItself",
             Self::HubLast => "HubComesLast",
             Self::Unreported => "Unreported",
@@ -159,6 +170,7 @@ impl Reason {
             Self::Retried => "Retried",
             Self::NotDelivered => "NotDelivered",
             Self::NotApplied { .. } => "NotApplied",
+            Self::ReleaseNotAccepted { .. } => "ReleaseNotAccepted",
             Self::Upgrading { .. } => "Upgrading",
             Self::Contested { .. } => "Contested",
             Self::OperatorsRunning { .. } => "OperatorsRunning",
@@ -192,6 +204,8 @@ impl fmt::Display for Reason {
             Self::NotAccepted => "the hub does not accept the cluster, or it has no namespace yet: accept it".to_owned(),
             Self::Owned { by } => format!("the upgrade {by} has the cluster: wait for it, or delete it"),
             Self::Unselected => "the cluster is not selected at the moment; it is dropped if that stays so".to_owned(),
+            Self::MakingRoom => "the cluster's agent has not removed yet what was there before".to_owned(),
+            Self::NotSent => "what comes before the upgrade could not be sent to the cluster, and is tried again in a while: see the condition Applied of the ManagedClustersUpgrade".to_owned(),
             Self::HubItself => "the hub runs on this cluster: to upgrade it too, after all others, annotate the upgrade with drover.dev/upgrade-hub: \"true\"".to_owned(),
             Self::HubLast => "the hub runs on this cluster, so that it is upgraded alone, when every other cluster is done or has failed".to_owned(),
             Self::Unreported => "the cluster's agent has not said yet what the cluster runs".to_owned(),
@@ -205,10 +219,11 @@ impl fmt::Display for Reason {
             Self::PreActionRunning => "the action before the upgrade is under way".to_owned(),
             Self::PreActionDegraded { why } => with("the action before the upgrade has failed", why.as_ref()),
             Self::Prepared => "all is done that comes before the upgrade; it waits for its turn".to_owned(),
-            Self::Resuming => "it has succeeded after all, and waits for its turn to do what is left".to_owned(),
+            Self::Resuming => "its platform is upgraded, and it waits for its turn to do what is left".to_owned(),
             Self::Retried => "somebody has asked to try again".to_owned(),
             Self::NotDelivered => "the cluster's agent has not taken up the upgrade yet".to_owned(),
             Self::NotApplied { why } => with("the cluster's agent could not apply the upgrade", why.as_ref()),
+            Self::ReleaseNotAccepted { why } => with("the cluster does not take the release", why.as_ref()),
             Self::Upgrading { message } => with("the cluster is being upgraded", message.as_ref()),
             Self::Contested { desired, target } => {
                 format!("somebody else has asked the cluster for {desired} instead of {target}; it is asked for {target} again")

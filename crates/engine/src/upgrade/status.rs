@@ -142,9 +142,11 @@ impl Facts<'_> {
         if partial > 0 {
             return word(true, UNDER_WAY, format!("ManagedClusters upgrade in progress on {}", clusters(partial)));
         }
-        let message =
-            if self.outcome() == NOT_STARTED { "no cluster is upgrading yet" } else { "no cluster is upgrading" };
-        word(false, self.outcome(), message)
+        match self.outcome() {
+            NOT_STARTED => word(false, NOT_STARTED, "no cluster is upgrading yet"),
+            UNDER_WAY => word(false, "ManagedClustersUpgradeNotInProgress", "no cluster is upgrading at the moment"),
+            outcome => word(false, outcome, "no cluster is upgrading"),
+        }
     }
 
     fn complete(&self) -> Word {
@@ -232,24 +234,38 @@ impl Facts<'_> {
             return Some(excerpt(complaint));
         }
         let tally = self.fleet.tally();
-        let hold = self.hold.filter(|hold| **hold == Hold::Paused || tally.restless > 0);
-        if let Some(hold) = hold {
-            return Some(hold.to_string());
+        if tally.total == 0 {
+            return Some(self.selected().into_message());
         }
-        let is_stuck = tally.barred > 0 && tally.barred == tally.restless;
-        let barred = format!("{} can not be begun: see what their ClusterUpgrades say", clusters(tally.barred));
-        is_stuck.then_some(barred)
+        let hold = self.hold.filter(|hold| **hold == Hold::Paused || tally.restless > 0).map(ToString::to_string);
+        let is_full =
+            tally.pending > tally.barred && usize::try_from(tally.in_slots).is_ok_and(|taken| taken >= self.limit);
+        let full = is_full.then(|| format!("as many are being upgraded as may be at a time: {}", tally.in_slots));
+        let barred = (tally.barred > 0)
+            .then(|| format!("{} can not be begun: see their ClusterUpgrades", clusters(tally.barred)));
+        let failed =
+            (tally.failed > 0).then(|| format!("{} failed: see their ClusterUpgrades", clusters(tally.failed)));
+        let is_told = hold.is_some();
+        let parts = [hold, full, barred, failed.filter(|_| !is_told)];
+        let parts: Vec<_> = parts.into_iter().flatten().collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
     }
 
     /// When all will be done. It is guessed anew when the counts have changed, and at no other time.
     fn estimate(&self) -> Option<Time> {
         let tally = self.fleet.tally();
+        let from = match self.hold {
+            None | Some(Hold::Canaries { .. }) => self.now,
+            Some(Hold::Soak { until }) => *until,
+            // Somebody has to do something first.
+            Some(_) => return None,
+        };
         let remaining = tally.remaining(self.limit)?;
         let stored = self.stored.filter(|stored| stored.clusters_summery.as_ref() == Some(&tally.summary()));
         if let Some(known) = stored.and_then(|stored| stored.estimated_completion.clone()) {
             return Some(known);
         }
-        let end = self.now.checked_add(remaining).ok()?;
+        let end = from.checked_add(remaining).ok()?;
         Timestamp::from_second(end.as_second() / 60 * 60).ok().map(Time)
     }
 }
@@ -258,7 +274,8 @@ const NOT_STARTED: &str = "ManagedClustersUpgradeNotStarted";
 const UNDER_WAY: &str = "ManagedClustersUpgradeInProgress";
 const DONE: &str = "ManagedClustersUpgradeComplete";
 
-fn clusters(count: i64) -> String {
+/// So many clusters.
+pub(super) fn clusters(count: i64) -> String {
     if count == 1 { "1 cluster".to_owned() } else { format!("{count} clusters") }
 }
 

@@ -30,6 +30,8 @@ pub struct Tally {
     pub barred: i64,
     /// Those for which what comes before is under way or done.
     pub preparing: i64,
+    /// Those of them, and of those that are about to be, that were begun before.
+    pub preparing_again: i64,
     /// Those that have one of the places of those that are upgraded at a time.
     pub in_slots: i64,
     /// Those that have failed and are on their way all the same.
@@ -80,6 +82,8 @@ impl Tally {
         self.unselected += by * i64::from(!member.is_selected);
         self.restless += by * i64::from(!member.standing.is_at_rest());
         self.in_slots += by * i64::from(member.standing.has_slot());
+        let is_preparing = matches!(member.standing, Standing::Queued { .. } | Standing::Preparing);
+        self.preparing_again += by * i64::from(is_preparing && member.turn.is_again());
         match &member.standing {
             Standing::Queued { .. } => self.pending += by,
             Standing::Barred => {

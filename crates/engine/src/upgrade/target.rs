@@ -74,10 +74,11 @@ impl Target {
     /// How a cluster stands to it that has told its version, and nothing else.
     #[must_use]
     pub fn place_of(&self, version: &str) -> Place {
-        match (self.version(), &self.written.image) {
+        let Some(wanted) = self.version() else { return Place::Unknown };
+        match (compare(version, wanted), &self.written.image) {
             // Whether a version is the image that is asked for, and not another of the same version, nobody can tell.
-            (Some(wanted), None) => compare(version, wanted),
-            _ => Place::Unknown,
+            (Place::Below | Place::There, Some(_)) => Place::Unknown,
+            (place, _) => place,
         }
     }
 
@@ -171,6 +172,7 @@ mod tests {
         let digest = format!("registry.example.com/release@sha256:{}", "a".repeat(64));
         let wanted = target("4.12.0", &digest, "");
         assert_eq!(wanted.place_of("4.12.0"), Place::Unknown, "it may be another image of the same version");
+        assert_eq!(wanted.place_of("4.13.0"), Place::Above, "as if more were known");
         assert_eq!(wanted.place(&running("4.12.0", true)), Place::Below);
         assert_eq!(wanted.place(&Running { image: Some(digest), ..running("4.12.0", true) }), Place::There);
         assert_eq!(wanted.place(&running("4.13.0", true)), Place::Above);

@@ -277,14 +277,16 @@ impl<'d> World<'d> {
         let look = self.decider.look(facts, course, permit, self.now);
         let is_canary = match membership {
             Membership::In { is_canary } => is_canary,
-            // It may be back at any time.
-            Membership::Unsure => record.is_some_and(|record| record.spec.canary == Some(true)),
-            Membership::Out => false,
+            // It may be back at any time, or goes on to the end.
+            Membership::Unsure | Membership::Out => record.is_some_and(|record| record.spec.canary == Some(true)),
         };
+        let turn = Turn::of(name, Some(&site.uid()), "default/up", site.priority, site.is_hub);
+        let status = record.and_then(|record| record.status.as_ref());
+        let is_again = status.is_some_and(|status| status.started.is_some());
         let member = Member {
             is_canary,
             is_selected: matches!(membership, Membership::In { .. }),
-            turn: Turn::of(name, Some(&site.uid()), "default/up", site.priority, site.is_hub),
+            turn: if is_again { turn.again() } else { turn },
             standing: look.standing.clone(),
             pre_action: look.pre_action,
             post_action: look.post_action,

@@ -43,6 +43,8 @@ pub(super) struct Pages {
     pub(super) absent: BTreeMap<ClusterName, Option<Absence>>,
     /// Those of them of which nobody can tell yet whether they are left out.
     pub(super) unsure: BTreeSet<ClusterName>,
+    /// Whether all placements agreed with their decisions when somebody last asked.
+    is_confirmed: bool,
     /// The clusters that are selected as canaries and are not upgraded.
     pub(super) outside: BTreeSet<ClusterName>,
     /// When clusters want attention though nothing has changed.
@@ -110,6 +112,17 @@ impl Pages {
         }
     }
 
+    /// Takes note of whether all placements agree with their decisions. Whether somebody is left out is known when they do, which is told of
+    /// none of their clusters.
+    pub(super) fn confirmed(&mut self, is_confirmed: bool) -> bool {
+        if self.is_confirmed != is_confirmed {
+            self.is_confirmed = is_confirmed;
+            let unsure: Vec<_> = self.unsure.iter().cloned().collect();
+            self.stale.add(unsure);
+        }
+        is_confirmed
+    }
+
     /// Who has to be looked at: those who have changed, who want it, or who are not done with. Nothing means everybody.
     pub(super) fn take_stale(&mut self, now: Timestamp) -> Option<BTreeSet<ClusterName>> {
         if self.next_look().is_some_and(|time| time <= now) {
@@ -118,9 +131,6 @@ impl Pages {
         let due: Vec<_> =
             self.wakes.iter().take_while(|(time, _)| *time <= now).map(|(_, name)| name.clone()).collect();
         self.stale.add(due);
-        // Whether somebody is left out is known when the placements agree, which is told of none of their clusters.
-        let unsure: Vec<_> = self.unsure.iter().cloned().collect();
-        self.stale.add(unsure);
         let unfinished = self.in_turn(&self.unfinished);
         self.stale.add(unfinished);
         let stale = self.stale.take();

@@ -102,6 +102,9 @@ impl<'a> Case<'a> {
         self.course.attentive_since = pages.attend(self.now);
         (self.course.retried, self.course.may_upgrade_hub) = (retried, may_upgrade_hub);
         self.course.is_at_rest = is_at_rest(pages);
+        if !pages.unsure.is_empty() {
+            pages.confirmed(self.is_confirmed());
+        }
         pages.look_by(Context {
             generation: self.upgrade.metadata.generation,
             sets: if let SetsInReach::Sets(sets) = &self.reach { sets.clone() } else { BTreeSet::new() },

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
-use drover_testkit::World;
+use drover_api::drover::ClusterUpgrade;
+use drover_engine::upgrade::naming::part_name;
+use drover_testkit::{World, wait};
 use serde_json::json;
 
 use super::{
-    Field, action, said,
+    Field, HOME, UPGRADE, action, said,
     spokes::{Doing, Platform},
 };
 
@@ -65,7 +67,11 @@ async fn decision_38_operators_have_a_time_of_their_own(world: World) {
     field.behave("a", |spoke| spoke.operators = Doing::Runs).await;
     let rest = json!({ "ocpOperators": super::operators() });
     field.upgrade(json!({ "operatorsUpgradeTimeout": "20m" }), rest).await;
-    field.is_at("a", "Operators/OperatorsRunning").await;
+    let is_delivered = |record: &ClusterUpgrade| {
+        super::place(record) == "Operators/OperatorsRunning"
+            && record.status.as_ref().is_some_and(|status| status.delivered.is_some())
+    };
+    wait::until(&field.records("a"), &part_name(HOME, UPGRADE), "the agent has taken it up", is_delivered).await;
     field.clock.advance(Duration::from_mins(12));
     field.settle().await;
     field.is_at("a", "Operators/OperatorsRunning").await;

@@ -52,6 +52,8 @@ impl Subject<'_> {
             Phase::PreAction | Phase::Upgrading | Phase::Operators | Phase::PostAction => true,
             // What has failed may succeed yet, and is not to be turned elsewhere meanwhile.
             Phase::Failed if status.failed_phase == Some(Phase::Upgrading) => true,
+            // What is left to do is not to be done on what another has made of it.
+            Phase::Waiting if status.platform_completed.is_some() => true,
             Phase::Waiting | Phase::Complete | Phase::Failed => self.has(Part::Platform) || self.has(Part::Operators),
         }
     }

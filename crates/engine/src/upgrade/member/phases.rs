@@ -8,7 +8,7 @@ use super::{
         action::{Action, Doing},
         feedback::Running,
         naming::Part,
-        operator_work::{Outcome, REPORT},
+        operator_work::{Outcome, REPORT, REPORTED},
         platform::Preflight,
         reason::Reason,
         target::Place,
@@ -16,7 +16,7 @@ use super::{
     },
     DELIVERY_GRACE, Found, Membership, Owner, PATIENCE, Permit, Reach, Standing, Subject, after,
 };
-use crate::words::excerpt;
+use crate::words::beginning;
 
 impl Found {
     fn new(status: Status, standing: Standing) -> Self {
@@ -65,14 +65,18 @@ impl Subject<'_> {
         if status.platform_completed.is_some() {
             return self.resuming(status);
         }
+        let status = self.without_what_turned_bad(status);
         let place = self.cluster.version.as_deref().map(|version| (self.target().place_of(version), version));
         match place {
             Some((Place::There, _)) if self.is_platform_all() => return self.arrived(status),
             Some((Place::Above, version)) => return self.beyond(status, version),
             _ => {}
         }
-        if let Some((reason, wake)) = self.obstacle(&status) {
-            return self.barred(status, &reason, wake);
+        if let Some(reason) = self.obstacle(&status) {
+            return self.barred(status, &reason, None);
+        }
+        if let Some(until) = self.rests_until(&status) {
+            return self.barred(status, &Reason::NotSent, Some(until));
         }
         match self.permit {
             Permit::Prepare | Permit::Start if self.cluster.owner == Owner::Us => {
@@ -112,17 +116,41 @@ impl Subject<'_> {
     }
 
     /// What keeps a cluster from having its turn.
-    fn obstacle(&self, status: &Status) -> Option<(Reason, Option<Timestamp>)> {
+    fn obstacle(&self, status: &Status) -> Option<Reason> {
         if let Some(reason) = self.hindrance() {
-            return Some((reason, None));
+            return Some(reason);
+        }
+        if self.makes_room() {
+            return Some(Reason::MakingRoom);
         }
         if let Preflight::Blocked(reason) = self.preflight().0 {
-            return Some((reason, None));
+            return Some(reason);
         }
         match self.preparation(status) {
-            Preparation::Failed { why } => Some((Reason::PreActionDegraded { why }, None)),
+            Preparation::Failed { why } => Some(Reason::PreActionDegraded { why }),
             _ => None,
         }
+    }
+
+    /// Whether something that comes before the upgrade is on its way out, so that what takes its place can not be sent.
+    fn makes_room(&self) -> bool {
+        [Part::Preflight, Part::PreAction].into_iter().any(|part| self.has(part) && self.work(part).is_none())
+    }
+
+    /// Until when a cluster rests that could not be sent what comes before its upgrade, so that others have its place meanwhile.
+    fn rests_until(&self, status: &Status) -> Option<Timestamp> {
+        let is_told = status.reason.as_deref() == Some(Reason::NotSent.word());
+        let since = status.phase_started.as_ref().filter(|_| is_told)?.0;
+        Some(after(since, DELIVERY_GRACE)).filter(|until| since <= self.now && *until > self.now)
+    }
+
+    /// What was done before and has turned bad since is not done.
+    fn without_what_turned_bad(&self, mut status: Status) -> Status {
+        let action = self.course.pre_action.as_ref();
+        if matches!(action.and_then(|action| self.doing(Part::PreAction, action)), Some(Doing::Degraded(_))) {
+            status.pre_action = None;
+        }
+        status
     }
 
     /// What keeps anything from being done to a cluster.
@@ -166,11 +194,12 @@ impl Subject<'_> {
         let doing = self.doing(Part::PreAction, action);
         let is_done = status.pre_action.as_ref().is_some_and(|done| done.action == action.order.name);
         match doing {
-            // What has turned bad since does not count as done, but what was cleaned up does.
-            Some(Doing::Degraded(why)) if !self.is_retried(status) => Preparation::Failed { why },
+            Some(Doing::Degraded(_)) if self.is_retried(status) => Preparation::Missing,
+            Some(Doing::Degraded(why)) => Preparation::Failed { why },
             Some(Doing::Available) => Preparation::Done,
+            // What was cleaned up stays done.
             _ if is_done => Preparation::Done,
-            None | Some(Doing::Degraded(_)) => Preparation::Missing,
+            None => Preparation::Missing,
             Some(Doing::Sent | Doing::Progressing) => self.running(action),
         }
     }
@@ -184,18 +213,21 @@ impl Subject<'_> {
     }
 
     fn preparing(&self, status: Status) -> Found {
+        let mut status = self.without_what_turned_bad(status);
         if let Some(reason) = self.hindrance() {
             return self.barred(status, &reason, None);
         }
+        if self.makes_room() {
+            return self.barred(status, &Reason::MakingRoom, None);
+        }
         let (place, version) = match self.preflight() {
             (Preflight::Blocked(reason), _) => return self.barred(status, &reason, None),
-            (Preflight::Pending, wake) => {
-                let found = Found::new(stays(status, &Reason::Preflight), Standing::Preparing);
-                return Found { wake, ..found };
+            (Preflight::Pending, None) => return self.unsent(status, &Reason::Preflight),
+            (Preflight::Pending, Some(wake)) => {
+                return Found::new(stays(status, &Reason::Preflight), Standing::Preparing).until(wake);
             }
             (Preflight::Clear { place, version }, _) => (place, version),
         };
-        let mut status = status;
         status.current_version.clone_from(&version);
         match (place, version) {
             (Place::There, _) if self.is_platform_all() => return self.arrived(status),
@@ -203,13 +235,24 @@ impl Subject<'_> {
             _ => {}
         }
         match self.preparation(&status) {
-            Preparation::Missing => Found::new(stays(status, &Reason::PreActionRunning), Standing::Preparing),
+            Preparation::Missing => self.unsent(status, &Reason::PreActionRunning),
             Preparation::Running { until } => {
                 Found::new(stays(status, &Reason::PreActionRunning), Standing::Preparing).until(until)
             }
             Preparation::Failed { why } => self.barred(status, &Reason::PreActionDegraded { why }, None),
             Preparation::Done => self.prepared(status, place),
         }
+    }
+
+    /// A cluster that is yet to be sent something. One that can not be gives its place to others for a while.
+    fn unsent(&self, status: Status, reason: &Reason) -> Found {
+        let since = status.phase_started.as_ref().map_or(self.now, |time| time.0.min(self.now));
+        // Once for what is found out, and once for the action.
+        let until = after(after(since, DELIVERY_GRACE), DELIVERY_GRACE);
+        if self.has_come(until) {
+            return self.barred(status, &Reason::NotSent, None);
+        }
+        Found::new(stays(status, reason), Standing::Preparing).until(self.look_at(until))
     }
 
     /// A cluster for which all is done that comes before its upgrade.
@@ -249,17 +292,22 @@ impl Subject<'_> {
             (Place::Above, Some(version)) => return self.overtaken(status, version),
             _ => {}
         }
-        let begun = status.phase_started.as_ref().map_or(self.now, |time| time.0.min(self.now));
-        let counted = status.delivered.as_ref().map_or(after(begun, DELIVERY_GRACE), |time| time.0.min(self.now));
-        let until = after(counted, self.course.platform_limit);
+        let until = after(self.counted_from(&status), self.course.platform_limit);
         if self.has_come(until) {
             let last = work.and_then(|work| progress(work).or_else(|| work.trouble.clone()));
+            let last = last.or_else(|| status.delivered.is_none().then(|| NEVER_TAKEN_UP.to_owned()));
             return self.fail(status, Phase::Upgrading, &Reason::TimedOut { last }, running.is_moving);
         }
         let is_partial = status.delivered.is_some() && running.is_moving;
         let standing = if is_partial { Standing::Partial } else { Standing::Begun };
         let reason = self.course_of(work, &status);
         Found::new(stays(status, &reason), standing).until(self.look_at(until))
+    }
+
+    /// From when the time counts that something may take: from when the agent has taken it up, or a while after it was sent.
+    fn counted_from(&self, status: &Status) -> Timestamp {
+        let begun = status.phase_started.as_ref().map_or(self.now, |time| time.0.min(self.now));
+        status.delivered.as_ref().map_or(after(begun, DELIVERY_GRACE), |time| time.0.min(self.now))
     }
 
     /// What is said of an upgrade under way.
@@ -280,6 +328,9 @@ impl Subject<'_> {
         {
             return Reason::Contested { desired: desired.to_owned(), target: wanted.to_owned() };
         }
+        if work.feedback.text("accepted") == Some("False") {
+            return Reason::ReleaseNotAccepted { why: progress(work) };
+        }
         Reason::Upgrading { message: progress(work) }
     }
 
@@ -288,6 +339,8 @@ impl Subject<'_> {
         status.platform_completed.get_or_insert(Time(self.now));
         if self.course.operators.is_some() && status.operators_completed.is_none() {
             let reason = Reason::OperatorsRunning { said: None };
+            // That the platform was delivered says nothing of what comes now.
+            status.delivered = None;
             return Found::new(self.enter(status, Phase::Operators, &reason), Standing::Partial);
         }
         self.after_operators(status)
@@ -302,11 +355,15 @@ impl Subject<'_> {
             return Found::new(stays(status, &Reason::OperatorsRunning { said: None }), Standing::Partial);
         }
         let work = self.work(Part::Operators);
+        let outcome = work.filter(|work| work.is_applied()).map(|work| work.operators);
         if let Some(said) = work.and_then(|work| work.feedback.text(REPORT)) {
-            status.operators = Some(excerpt(said));
+            status.operators = Some(beginning(said, REPORTED));
+        }
+        if status.delivered.is_none() && work.is_some_and(PartWork::is_applied) {
+            status.delivered = Some(Time(self.now));
         }
         let said = || status.operators.clone().or_else(|| work.and_then(|work| work.trouble.clone()));
-        match work.map(|work| work.operators) {
+        match outcome {
             Some(Outcome::Succeeded) => {
                 status.operators_completed = Some(Time(self.now));
                 return self.after_operators(status);
@@ -317,10 +374,10 @@ impl Subject<'_> {
             }
             _ => {}
         }
-        let begun = status.phase_started.as_ref().map_or(self.now, |time| time.0.min(self.now));
-        let until = after(begun, self.course.operators_limit);
+        let until = after(self.counted_from(&status), self.course.operators_limit);
         if self.has_come(until) {
-            let reason = Reason::OperatorsTimedOut { said: said() };
+            let never = status.delivered.is_none().then(|| NEVER_TAKEN_UP.to_owned());
+            let reason = Reason::OperatorsTimedOut { said: said().or(never) };
             return self.fail(status, Phase::Operators, &reason, false);
         }
         let reason = Reason::OperatorsRunning { said: said() };
@@ -360,24 +417,33 @@ impl Subject<'_> {
     fn failed(&self, status: Status) -> Found {
         let at = status.failed_phase.unwrap_or(Phase::Waiting);
         if matches!(at, Phase::Waiting | Phase::PreAction) {
-            return self.not_begun(status);
+            return self.beyond_still(status);
         }
         if let Some(found) = self.late_success(&status, at) {
             return found;
+        }
+        let running = self.work(Part::Platform).map(|work| Running::read(&work.feedback)).unwrap_or_default();
+        if let (Phase::Upgrading, Place::Above, Some(version)) = (at, self.target().place(&running), &running.version) {
+            return self.overtaken(status, version);
         }
         if let Some(retried) = self.course.retried
             && wants_retry(&status, retried)
         {
             return self.retry(status, retried);
         }
-        let running = self.work(Part::Platform).map(|work| Running::read(&work.feedback)).unwrap_or_default();
         let is_moving = at == Phase::Upgrading && running.is_moving;
         let was_begun = status.started.is_some();
         Found::new(status, Standing::Failed { was_begun, is_moving })
     }
 
-    /// A cluster that was beyond the target when somebody last looked.
-    fn not_begun(&self, status: Status) -> Found {
+    /// A cluster that was beyond the target when somebody last looked. It is looked at again if somebody asks for that, or if that was only
+    /// what it claimed and it claims something else now.
+    fn beyond_still(&self, status: Status) -> Found {
+        if let Some(retried) = self.course.retried
+            && wants_retry(&status, retried)
+        {
+            return self.retry(status, retried);
+        }
         let is_beyond = |version: &str| self.target().place_of(version) == Place::Above;
         // What it claims may lag behind what it has told.
         let told = [self.cluster.version.as_deref(), status.current_version.as_deref()];
@@ -402,11 +468,12 @@ impl Subject<'_> {
                 status.platform_completed = Some(Time(self.now));
             }
             Phase::Operators => {
-                let work = self.work(Part::Operators)?;
+                let work = self.work(Part::Operators).filter(|work| work.is_applied())?;
                 if work.operators != Outcome::Succeeded {
                     return None;
                 }
-                status.operators = work.feedback.text(REPORT).map(excerpt).or(status.operators);
+                status.operators =
+                    work.feedback.text(REPORT).map(|said| beginning(said, REPORTED)).or(status.operators);
                 status.operators_completed = Some(Time(self.now));
             }
             _ => {
@@ -432,6 +499,10 @@ impl Subject<'_> {
         acknowledged.retried = Some(Time(retried));
         let is_resumable = status.platform_completed.is_some();
         (status.delivered, status.operators) = (None, None);
+        if status.platform_completed.is_none() {
+            // It is asked again.
+            status.current_version = None;
+        }
         let status = self.waits(status, &Reason::Retried);
         let standing = if is_resumable { Standing::Resumable } else { Standing::Barred };
         Found::new(status, standing)
@@ -469,14 +540,14 @@ impl Subject<'_> {
         self.go_on(status)
     }
 
-    fn beyond(&self, mut status: Status, version: &str) -> Found {
-        status.current_version = Some(version.to_owned());
+    fn beyond(&self, status: Status, version: &str) -> Found {
         let reason = Reason::Downgrade { from: version.to_owned(), to: self.target().title().to_owned() };
         self.fail(status, Phase::Waiting, &reason, false)
     }
 
     /// A cluster that somebody else has brought beyond the target meanwhile.
-    fn overtaken(&self, status: Status, version: &str) -> Found {
+    fn overtaken(&self, mut status: Status, version: &str) -> Found {
+        status.current_version = Some(version.to_owned());
         let reason = Reason::Overtaken { at: version.to_owned(), target: self.target().title().to_owned() };
         self.fail(status, Phase::Waiting, &reason, false)
     }
@@ -509,6 +580,9 @@ impl Subject<'_> {
         stays(status, reason)
     }
 }
+
+/// What is said of something that no agent has taken up.
+const NEVER_TAKEN_UP: &str = "its agent has not taken it up";
 
 /// A cluster that has to be told first whose it is.
 fn claimed(status: Status, standing: Standing) -> Found {

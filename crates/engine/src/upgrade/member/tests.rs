@@ -434,7 +434,7 @@ fn what_was_found_out_for_another_target_is_found_out_anew() {
     stale.works.get_mut(&Part::Preflight).expect("a work").sent.set = SetFingerprint::of([7; 8]);
     assert_eq!((stale.act().as_str(), stale.look(Permit::Start).standing), ("withdraw preflight", Standing::Preparing));
     let leaving = stale.clone().leaving(Part::Preflight);
-    assert_eq!(leaving.act(), "nothing", "it makes room first");
+    assert_eq!(leaving.told(Permit::Wait).1, "MakingRoom");
     stale.works.clear();
     assert_eq!(stale.act(), "send preflight");
 }
@@ -482,6 +482,15 @@ fn an_action_that_was_done_stays_done_unless_it_turns_bad() {
     expect(done(case()).told(Permit::Start), Phase::Upgrading, "NotDelivered", Standing::Begun);
     let bad = done(case().does(Part::PreAction, &Doing::Degraded(None)));
     expect(bad.told(Permit::Start), Phase::Waiting, "PreActionDegraded", Standing::Barred);
+    // Also if somebody has asked for a retry of others meanwhile: it is done again.
+    let asked = bad.with(|course| course.retried = Some(at(60))).later(120);
+    let (_, acts) = follow(asked, |standing| match standing {
+        Standing::Queued { .. } => Permit::Prepare,
+        _ => Permit::Start,
+    });
+    let again = acts.iter().position(|act| act == "send pre-action").expect("it is done again");
+    let begun = acts.iter().position(|act| act == "tell Upgrading").expect("it is begun");
+    assert!(acts.contains(&"withdraw pre-action".to_owned()) && again < begun, "{acts:?}");
     // Another action has not been done.
     let edited = done(case()).with(|course| course.pre_action = Some(job("another")));
     expect(edited.told(Permit::Start), Phase::PreAction, "PreActionRunning", Standing::Preparing);
@@ -497,7 +506,8 @@ fn an_edited_action_is_made_anew() {
         let Some(Act::Tell(status)) = case.look(Permit::Wait).act else { panic!("{:?}", case.look(Permit::Wait)) };
         let mut case = case.says(|stored| *stored = *status);
         assert_eq!(case.act(), format!("withdraw {part}"));
-        assert_eq!(case.clone().leaving(part).act(), "nothing", "it makes room first");
+        let leaving = case.clone().leaving(part);
+        assert!(leaving.works.contains_key(&part) && !leaving.act().contains("send"), "it makes room first");
         case.works.remove(&part);
         assert_eq!(case.act(), format!("send {part}"));
     }
@@ -634,7 +644,49 @@ fn who_is_brought_beyond_the_target_is_not_asked_for_it_any_more() {
     assert_eq!(acts, ["tell Failed", "withdraw platform", "release"]);
     assert_eq!(failed.look(Permit::Start).standing, BEGUN_AND_FAILED);
     let retried = failed.with(|course| course.retried = Some(at(HOUR))).later(2 * HOUR);
-    assert_eq!(retried.act(), "nothing", "a retry does not downgrade it");
+    assert_eq!(retried.told(Permit::Wait).1, "Retried", "it is asked again, and no more");
+}
+
+#[test]
+fn who_failed_and_is_brought_beyond_the_target_later_is_let_go_too() {
+    let failed = Case::failed_at(Phase::Upgrading).runs(Part::Platform, "4.13.0", "Completed");
+    expect(failed.told(Permit::Wait), Phase::Failed, "Overtaken", BEGUN_AND_FAILED);
+    let (_, acts) = follow(failed, |_| Permit::Wait);
+    assert_eq!(acts, ["tell Failed", "withdraw platform", "release"]);
+}
+
+#[test]
+fn who_is_beyond_is_looked_at_again_if_somebody_asks_or_its_claim_was_wrong() {
+    let claimed = Case::new().is(|cluster| cluster.version = Some("4.13.0".to_owned()));
+    let (claimed, _) = follow(claimed, |_| Permit::Wait);
+    let corrected = claimed.clone().is(|cluster| cluster.version = Some(FROM.to_owned()));
+    expect(corrected.told(Permit::Wait), Phase::Waiting, "Queued", Standing::Queued { is_claimed: false });
+    // What it has told itself counts more than what it claims.
+    let told = Case::in_phase(Phase::PreAction).is(|cluster| cluster.version = None);
+    let (told, _) = follow(told.runs(Part::Preflight, "4.13.0", "Completed"), |_| Permit::Wait);
+    let lagging = told.is(|cluster| cluster.version = Some(FROM.to_owned()));
+    assert_eq!(lagging.act(), "nothing");
+    let retried = lagging.with(|course| course.retried = Some(at(HOUR))).later(2 * HOUR);
+    assert_eq!(retried.told(Permit::Wait).1, "Retried");
+}
+
+#[test]
+fn who_can_not_be_sent_anything_gives_its_place_to_others_for_a_while() {
+    let mut unsent = Case::in_phase(Phase::PreAction);
+    unsent.works.clear();
+    let waits = unsent.look(Permit::Wait);
+    assert_eq!((waits.standing, waits.wake), (Standing::Preparing, Some(at(600))));
+    expect(unsent.clone().later(600).told(Permit::Wait), Phase::Waiting, "NotSent", Standing::Barred);
+    let rests = unsent.says(|status| {
+        (status.phase, status.phase_started) = (Some(Phase::Waiting), Some(Time(at(600))));
+        status.reason = Some("NotSent".to_owned());
+    });
+    let look = rests.clone().later(899).look(Permit::Prepare);
+    assert_eq!((look.standing, look.wake), (Standing::Barred, Some(at(900))));
+    assert_eq!(rests.later(900).told(Permit::Prepare).0, Phase::PreAction);
+    // Nor does anybody hold a place while something makes room.
+    let leaving = Case::in_phase(Phase::PreAction).leaving(Part::Preflight);
+    expect(leaving.told(Permit::Wait), Phase::Waiting, "MakingRoom", Standing::Barred);
 }
 
 #[test]
@@ -657,7 +709,8 @@ fn what_is_said_of_operators_is_passed_on() {
     let said = "0 of 1 upgraded";
     let running = told(case(&[("active", "1")]));
     assert_eq!(running, (format!("the operators are being upgraded: {said}"), said.to_owned()));
-    for failed in [case(&[("failed", "1"), ("givenUp", "True")]), case(&[("active", "1")]).later(HOUR)] {
+    let late = case(&[("active", "1")]).says(|status| status.delivered = Some(Time(at(0)))).later(HOUR);
+    for failed in [case(&[("failed", "1"), ("givenUp", "True")]), late] {
         let (message, operators) = told(failed);
         assert!(message.ends_with(&format!("on the cluster: {said}")) && operators == said, "{message}");
     }
@@ -673,6 +726,8 @@ fn operators_and_the_check_decide_on_the_end() {
     let checked = operators(&[("succeeded", "1")]).with_post_action();
     expect(checked.told(Permit::Wait), Phase::PostAction, "PostActionRunning", Standing::Partial);
     expect(operators(&[("active", "1")]).told(Permit::Wait), Phase::Operators, "OperatorsRunning", Standing::Partial);
+    let stale = operators(&[("succeeded", "1")]).work(Part::Operators, &[("Applied", "False")], &[("succeeded", "1")]);
+    assert_eq!(stale.told(Permit::Wait).0, Phase::Operators, "that is not said of the work as it is");
     let given_up = operators(&[("failed", "3"), ("givenUp", "True")]);
     expect(given_up.told(Permit::Wait), Phase::Failed, "OperatorsFailed", BEGUN_AND_FAILED);
     let check = |how| Case::in_phase(Phase::PostAction).with_post_action().does(Part::PostAction, &how);
@@ -775,6 +830,13 @@ fn an_edited_target_is_for_who_is_not_under_way() {
     let mut void = Case::in_phase(Phase::Complete);
     void.record.as_mut().expect("a record").metadata.generation = Some(2);
     assert_eq!(void.told(Permit::Wait).0, Phase::Waiting);
+    // Who is not selected any more is not done with a target that it never had, either.
+    let mut out = edited(Phase::Complete);
+    out.membership = Membership::Out;
+    assert_eq!(out.look(Permit::Wait).standing, Standing::Leaving);
+    let mut same = Case::in_phase(Phase::Complete);
+    same.membership = Membership::Out;
+    assert_eq!(same.look(Permit::Wait).standing, Standing::Complete);
     // A canary that may be back is not done with a target that it never had.
     let mut unsure = edited(Phase::Complete);
     unsure.membership = Membership::Unsure;

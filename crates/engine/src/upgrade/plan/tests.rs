@@ -155,6 +155,35 @@ fn the_rest_waits_for_the_soak() {
 }
 
 #[test]
+fn who_is_tried_again_comes_first_and_a_place_is_kept_for_it() {
+    let again = |name: &str, standing: Standing| {
+        let member = member(name, standing);
+        (name.to_owned(), Member { turn: member.turn.clone().again(), ..member })
+    };
+    let fresh = |name: &str, standing: Standing| (name.to_owned(), member(name, standing));
+    let permits_of = |members: Vec<(String, Member)>, limit: usize| {
+        let mut fleet = Fleet::default();
+        for (name, member) in members {
+            fleet.update(&name.as_str().into(), Some(member));
+        }
+        permits(&fleet.plan(&strategy(limit, false), &target(), None, false, at(0)))
+    };
+    let queued = vec![again("z@9", QUEUED), fresh("a", QUEUED)];
+    assert_eq!(permits_of(queued, 1), ["z@9 Prepare"]);
+    for preparing in [QUEUED, CLAIMED, Standing::Preparing] {
+        let members =
+            || vec![again("z@9", preparing.clone()), fresh("a", Standing::Ready), fresh("b", Standing::Ready)];
+        let starts = |limit| permits_of(members(), limit).iter().filter(|permit| permit.ends_with("Start")).count();
+        assert_eq!([starts(1), starts(2), starts(3)], [0, 1, 2], "{preparing:?}");
+    }
+    let ready = vec![again("z@9", Standing::Ready), fresh("a", Standing::Ready)];
+    assert_eq!(permits_of(ready, 1), ["z@9 Start"]);
+    // Who can not be tried now keeps nobody waiting.
+    let barred = vec![again("z@9", Standing::Barred), fresh("a", Standing::Ready)];
+    assert_eq!(permits_of(barred, 1), ["a Start"]);
+}
+
+#[test]
 fn those_held_back_do_not_hold_up_canaries() {
     let members = [("a", Standing::Ready), ("canary", QUEUED)];
     assert_eq!(permits(&plan(&members, &strategy(1, true))), ["canary Prepare"]);
@@ -162,7 +191,10 @@ fn those_held_back_do_not_hold_up_canaries() {
 
 #[test]
 fn the_hub_is_last_and_alone() {
-    let cases: [(Members, &[&str]); 7] = [
+    let cases: [(Members, &[&str]); 9] = [
+        // Of two, one waits for the other and not the other way round too.
+        (&[("hub@1", QUEUED), ("hub@2", QUEUED), ("a", Standing::Complete)], &["hub@1 Prepare"]),
+        (&[("hub@1", Standing::Complete), ("hub@2", QUEUED)], &["hub@2 Prepare"]),
         (&[("hub", QUEUED), ("a@9", QUEUED)], &["a@9 Prepare"]),
         (&[("hub", QUEUED), ("a", Standing::Partial)], &[]),
         (&[("hub", QUEUED), ("a", Standing::Barred)], &[]),

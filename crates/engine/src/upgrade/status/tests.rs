@@ -115,6 +115,32 @@ fn who_is_not_selected_any_more_is_counted_and_told() {
 }
 
 #[test]
+fn what_everybody_waits_for_is_in_the_message() {
+    let of = |standings: &[Standing]| -> Vec<_> { standings.iter().map(|one| (one.clone(), NONE, NONE)).collect() };
+    let message = |standings: &[Standing]| facts(&fleet(&of(standings)), None, None).status().message;
+    assert_eq!(message(&[Standing::Complete]), None);
+    assert_eq!(message(&[Standing::Partial, QUEUED]), None, "there is a place left");
+    let full = message(&[Standing::Partial, Standing::Begun, QUEUED]).unwrap_or_default();
+    assert_eq!(full, "as many are being upgraded as may be at a time: 2");
+    let failed = message(&[Standing::Complete, FAILED, Standing::Barred]).unwrap_or_default();
+    assert_eq!(
+        failed,
+        "1 cluster can not be begun: see their ClusterUpgrades; 1 cluster failed: see their ClusterUpgrades"
+    );
+    assert!(message(&[]).unwrap_or_default().starts_with("ManagedClusters upgrade select no cluster"));
+}
+
+#[test]
+fn an_estimate_waits_for_the_soak_and_is_nobodys_while_somebody_has_to_act() {
+    let fleet = fleet(&[(Standing::Complete, NONE, NONE), (QUEUED, NONE, NONE)]);
+    let estimate = |hold: &Hold| facts(&fleet, Some(hold), None).status().estimated_completion;
+    assert_eq!(estimate(&Hold::Soak { until: at(7200) }), Some(Time(at(3 * 3600))));
+    for hold in [Hold::Paused, Hold::CanaryFailed { failed: "dev1".into() }, Hold::Failures { failed: 1, allowed: 0 }] {
+        assert_eq!(estimate(&hold), None, "{hold}");
+    }
+}
+
+#[test]
 fn an_end_with_failures_is_not_taken_for_success() {
     let of = |standings: &[Standing]| -> Vec<_> { standings.iter().map(|one| (one.clone(), NONE, NONE)).collect() };
     let reason = |standings: &[Standing], type_: &str| {

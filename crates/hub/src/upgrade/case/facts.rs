@@ -77,7 +77,9 @@ impl Case<'_> {
         let found = self.staying(cluster);
         let priority = found.and_then(|found| found.labels().get(UPGRADE_PRIORITY_LABEL)?.parse().ok()).unwrap_or(0);
         let uid = found.and_then(|found| found.metadata.uid.as_deref());
-        Turn::of(cluster, uid, &self.blueprint.part_name, priority, found.is_some_and(is_hub))
+        let turn = Turn::of(cluster, uid, &self.blueprint.part_name, priority, found.is_some_and(is_hub));
+        let status = self.record(cluster).and_then(|record| record.status.as_ref());
+        if status.is_some_and(|status| status.started.is_some()) { turn.again() } else { turn }
     }
 
     /// Whether a cluster is one of those that are upgraded, and when that may change though nothing is heard.
@@ -125,7 +127,7 @@ impl Case<'_> {
         let unselected = Unselected {
             cluster: self.fleet.known_cluster(cluster),
             before: pages.absent.get(cluster).copied().flatten(),
-            is_confirmed: self.is_confirmed(),
+            is_confirmed: pages.confirmed(self.is_confirmed()),
             keeps_clusters: self.fleet.keeps_clusters,
         };
         let reach = self.known(cluster).map(|known| known.reach);
@@ -139,10 +141,10 @@ impl Case<'_> {
     }
 
     /// Whether all placements agree with their decisions on how many they select.
-    fn is_confirmed(&self) -> bool {
+    pub(super) fn is_confirmed(&self) -> bool {
         *self.is_confirmed.get_or_init(|| {
             self.placements.iter().all(|listed| {
-                let count = self.fleet.selected_by(&listed.key).count();
+                let count = self.fleet.count_selected_by(&listed.key);
                 listed.decided.is_ok_and(|decided| decided.clusters == count)
             })
         })

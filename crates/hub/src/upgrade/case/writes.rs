@@ -6,7 +6,7 @@ use drover_api::{
     names::{UPGRADE_LABEL, UPGRADED_BY_ANNOTATION},
     reference::ClusterName,
 };
-use drover_engine::upgrade::{member::Act, naming::Part, platform::Order};
+use drover_engine::upgrade::{member::Act, naming::Part, platform::Order, reason::Reason};
 use drover_runtime::{controller::Plan, events::Event, write::Write};
 use kube::{ResourceExt, api::ObjectMeta};
 
@@ -65,6 +65,10 @@ impl Case<'_> {
     fn send(&self, cluster: &ClusterName, part: Part, order: Order) -> Write<Fleet> {
         let part_name = &self.blueprint.part_name;
         if let Some(stored) = self.fleet.upgrades.work(part_name, part, cluster) {
+            // One that an upgrade has left that is gone is not taken over: what is reported of it would be taken for what comes of this one.
+            if stored.part_name() != Some(part_name) {
+                return Write::delete(stored);
+            }
             let wanted = UpgradeWork::new(stored.metadata.clone(), part, part_name, order, self.now);
             return Write::replace(stored, wanted);
         }
@@ -85,8 +89,12 @@ fn event(record: &ClusterUpgrade, status: &ClusterUpgradeStatus) -> Option<Event
     let message = status.message.clone().unwrap_or_default();
     let target =
         record.spec.target.version.as_deref().or(record.spec.target.channel.as_deref()).unwrap_or("its target");
+    let degraded = Reason::PreActionDegraded { why: None };
     match phase {
         Phase::Waiting if before.is_none() => None,
+        Phase::Waiting if status.reason.as_deref() == Some(degraded.word()) => {
+            Some(Event::warning(record, degraded.word(), message))
+        }
         Phase::Waiting => Some(Event::normal(record, "UpgradeWaiting", message)),
         Phase::PreAction => Some(Event::normal(record, "UpgradePreparing", message)),
         Phase::Upgrading => Some(Event::normal(record, "UpgradeStarted", format!("the upgrade to {target} begins"))),
