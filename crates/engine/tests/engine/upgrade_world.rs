@@ -445,14 +445,26 @@ impl<'d> World<'d> {
         record.is_some_and(|record| Target::of(&record.spec.target) == self.wish.target())
     }
 
-    /// The canaries: those who are, and those who were when they were last selected and may be back.
+    /// The canaries: those who are, and those who were when they were last selected and may be back or go on to the end.
     pub(crate) fn canaries(&self) -> impl Iterator<Item = &ClusterName> {
-        let is_canary = |site: &Site| match site.membership() {
+        let was_canary = |site: &Site| site.own_record().is_some_and(|record| record.spec.canary == Some(true));
+        let is_canary = move |name: &ClusterName, site: &Site| match site.membership() {
             Membership::In { is_canary } => is_canary && site.is_there,
-            Membership::Unsure => site.own_record().is_some_and(|record| record.spec.canary == Some(true)),
-            Membership::Out => false,
+            Membership::Unsure => was_canary(site),
+            Membership::Out => was_canary(site) && site.is_there && self.stays(name),
         };
-        self.sites.iter().filter(move |(_, site)| is_canary(site)).map(|(name, _)| name)
+        self.sites.iter().filter(move |(name, site)| is_canary(name, site)).map(|(name, _)| name)
+    }
+
+    /// Whether a cluster stays a part of the upgrade though nothing selects it.
+    fn stays(&self, name: &ClusterName) -> bool {
+        let status = self.sites[name].own_record().and_then(|record| record.status.as_ref());
+        match self.phase(name) {
+            Phase::Upgrading | Phase::Operators | Phase::PostAction => true,
+            Phase::Waiting | Phase::PreAction => status.is_some_and(|status| status.platform_completed.is_some()),
+            Phase::Complete => self.is_current(name),
+            Phase::Failed => false,
+        }
     }
 
     pub(crate) fn is_canary(&self, name: &ClusterName) -> bool {
