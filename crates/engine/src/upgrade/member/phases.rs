@@ -235,7 +235,13 @@ impl Subject<'_> {
             _ => {}
         }
         match self.preparation(&status) {
-            Preparation::Missing => self.unsent(status, &Reason::PreActionRunning),
+            Preparation::Missing => {
+                if status.reason.as_deref() == Some(Reason::Prepared.word()) {
+                    // What is to be done is news for a cluster that waited for its turn.
+                    status.phase_started = Some(Time(self.now));
+                }
+                self.unsent(status, &Reason::PreActionRunning)
+            }
             Preparation::Running { until } => {
                 Found::new(stays(status, &Reason::PreActionRunning), Standing::Preparing).until(until)
             }

@@ -684,6 +684,10 @@ fn who_can_not_be_sent_anything_gives_its_place_to_others_for_a_while() {
     let look = rests.clone().later(899).look(Permit::Prepare);
     assert_eq!((look.standing, look.wake), (Standing::Barred, Some(at(900))));
     assert_eq!(rests.later(900).told(Permit::Prepare).0, Phase::PreAction);
+    // Who was ready for long has just been given something else to do.
+    let ready = Case::in_phase(Phase::PreAction).says(|status| status.reason = Some("Prepared".to_owned()));
+    let edited = ready.with_pre_action().later(HOUR);
+    expect(edited.told(Permit::Wait), Phase::PreAction, "PreActionRunning", Standing::Preparing);
     // Nor does anybody hold a place while something makes room.
     let leaving = Case::in_phase(Phase::PreAction).leaving(Part::Preflight);
     expect(leaving.told(Permit::Wait), Phase::Waiting, "MakingRoom", Standing::Barred);

@@ -253,4 +253,32 @@ fn what_an_upgrade_has_left_that_somebody_removed_by_force_is_in_nobodys_way() {
     assert_eq!(rival(&scene), Some(part_name(HOME, "gone")));
     stray(&mut scene, None);
     assert_eq!(rival(&scene), None);
+    // It is not taken over, because what is reported of it is of another upgrade.
+    under_way(&mut scene, "cluster-00000", "10%");
+    stray(&mut scene, None);
+    let told = json!({ "phase": "Upgrading", "started": noon().to_string(), "reason": "NotDelivered",
+        "message": Reason::NotDelivered.to_string() });
+    record(&mut scene, "cluster-00000", told);
+    let writes = words(&scene.plan(&controller(), &to_4_12()));
+    assert!(
+        writes.contains(&"Delete ManifestWork cluster-00000/cluster-00000-cluster-upgrade".to_owned()),
+        "{writes:?}"
+    );
+}
+
+#[test]
+fn those_of_whom_nobody_can_tell_whether_they_are_left_out_cost_nothing_meanwhile() {
+    let clusters = names(1000);
+    let (mut scene, controller) = (waiting(&clusters), controller());
+    scene.gone::<drover_api::cluster::Placement>(Some(HOME), "x");
+    for cluster in &clusters {
+        let told = json!({ "phase": "Waiting", "reason": "Unselected", "message": Reason::Unselected.to_string() });
+        record(&mut scene, cluster, told);
+    }
+    scene.plan(&controller, &to_4_12());
+    assert_eq!(scene.fleet.upgrades.books[&to_4_12()].open().unsure.len(), 1000);
+    let before = looks(&controller);
+    scene.available("cluster-00003", "Unknown");
+    scene.plan(&controller, &to_4_12());
+    assert_eq!(looks(&controller) - before, 1);
 }
