@@ -50,7 +50,8 @@ pub(crate) struct HubCommand {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:6443", requires = "embedded")]
     listen: SocketAddr,
     /// The name of this hub in the election of a leader; it has to be another for each hub, because one that finds its own
-    /// name takes the lead for its own. The host's name and the process's number where it is not set.
+    /// name takes the lead for its own. The host's name and the process's number where it is not set; with --embedded it is
+    /// always the same, because no other hub can have the folder, so that one that was killed leads at once when it is back.
     #[arg(long, value_name = "NAME")]
     identity: Option<String>,
     /// Whether a leader is elected; without it this has to be the only hub.
@@ -138,7 +139,7 @@ impl HubCommand {
         let options = Options {
             namespace: fs::read_to_string(POD_NAMESPACE)
                 .map_or_else(|_| NAMESPACE.to_owned(), |text| text.trim().to_owned()),
-            identity: self.leader_elect.then(|| self.identity.clone().unwrap_or_else(own_identity)),
+            identity: self.leader_elect.then(|| self.own_identity()),
             health_listen: Some(self.health_listen),
             controllers: self.controllers.clone(),
             bootstrap_groups: self.bootstrap_groups.iter().filter(|group| !group.is_empty()).cloned().collect(),
@@ -172,6 +173,15 @@ impl HubCommand {
             embedded.stop().await;
         }
         Ok(())
+    }
+
+    /// Who this hub is in the election of a leader.
+    fn own_identity(&self) -> String {
+        match &self.identity {
+            Some(identity) => identity.clone(),
+            None if self.embedded => "embedded".to_owned(),
+            None => process_identity(),
+        }
     }
 
     /// What upgrades operators.
@@ -211,7 +221,7 @@ fn secret(text: &str) -> Result<ObjectKey, String> {
 }
 
 /// A name that no other hub has: that of the host, with the number of the process.
-fn own_identity() -> String {
+fn process_identity() -> String {
     let host = env::var("HOSTNAME").or_else(|_| fs::read_to_string("/etc/hostname")).unwrap_or_default();
     format!("{}-{}", host.trim(), process::id())
 }

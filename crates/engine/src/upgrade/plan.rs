@@ -62,10 +62,10 @@ impl Turn {
         Self { is_fresh: false, ..self }
     }
 
-    /// Whether it is that of a cluster that was begun before.
+    /// Whether it is that of a cluster that was begun before, and that need not wait for all others.
     #[must_use]
     pub fn is_again(&self) -> bool {
-        !self.is_fresh
+        !self.is_fresh && !self.is_hub
     }
 }
 
@@ -352,7 +352,8 @@ impl Fleet {
         is_over.then_some(Hold::Failures { failed, allowed })
     }
 
-    /// Who may begin, with what is left of the places. Places are kept for those who are to be tried again and prepare for it. While the others are held back, what they hold of the places before their upgrades
+    /// Who may begin, with what is left of the places. Places are kept for those who are to be tried again, as far as they prepare for it or can
+    /// begin to. While the others are held back, what they hold of the places before their upgrades
     /// does not keep canaries from theirs; once a canary has failed, only what was begun before is gone on with.
     fn permits(&self, limit: usize, gate: Option<&Hold>) -> Vec<(ClusterName, Permit)> {
         let count = |number: i64| usize::try_from(number).unwrap_or(0);
@@ -362,16 +363,17 @@ impl Fleet {
         let ready = fresh.iter().flat_map(|lines| &lines.ready);
         let claimed = fresh.iter().flat_map(|lines| &lines.claimed);
         let queued = fresh.iter().flat_map(|lines| &lines.queued);
-        let preparing = if gate.is_none() { self.all.preparing } else { self.canaries.preparing };
+        let tally = if gate.is_none() { &self.all } else { &self.canaries };
         let slots = limit.saturating_sub(count(self.all.in_slots));
-        let places = limit.saturating_sub(count(preparing));
+        let places = limit.saturating_sub(count(tally.preparing));
+        let kept = count(tally.preparing_again) + count(tally.queued_again).min(places);
         let turns = |line: &mut dyn Iterator<Item = &(Turn, ClusterName)>, number: usize, permit: Permit| {
             let names = line.filter(|(turn, name)| self.is_its_turn(turn, name)).map(|(_, name)| name.clone());
             names.take(number).map(|name| (name, permit)).collect::<Vec<_>>()
         };
         let (again, fresh): (Vec<_>, Vec<_>) = resumable.chain(ready).partition(|(turn, _)| turn.is_again());
         let mut permits = turns(&mut again.into_iter(), slots, Permit::Start);
-        let left = slots.saturating_sub(permits.len()).saturating_sub(count(self.all.preparing_again));
+        let left = slots.saturating_sub(permits.len()).saturating_sub(kept);
         permits.extend(turns(&mut fresh.into_iter(), left, Permit::Start));
         permits.extend(turns(&mut claimed.chain(queued), places, Permit::Prepare));
         permits

@@ -30,7 +30,9 @@ pub struct Tally {
     pub barred: i64,
     /// Those for which what comes before is under way or done.
     pub preparing: i64,
-    /// Those of them, and of those that are about to be, that were begun before.
+    /// Those that were begun before and wait for their turn to do again what comes before. The hub's own cluster comes after all others.
+    pub queued_again: i64,
+    /// Those that were begun before and do again what comes before.
     pub preparing_again: i64,
     /// Those that have one of the places of those that are upgraded at a time.
     pub in_slots: i64,
@@ -82,8 +84,9 @@ impl Tally {
         self.unselected += by * i64::from(!member.is_selected);
         self.restless += by * i64::from(!member.standing.is_at_rest());
         self.in_slots += by * i64::from(member.standing.has_slot());
-        let is_preparing = matches!(member.standing, Standing::Queued { .. } | Standing::Preparing);
-        self.preparing_again += by * i64::from(is_preparing && member.turn.is_again());
+        let is_again = member.turn.is_again();
+        self.queued_again += by * i64::from(is_again && matches!(member.standing, Standing::Queued { .. }));
+        self.preparing_again += by * i64::from(is_again && member.standing == Standing::Preparing);
         match &member.standing {
             Standing::Queued { .. } => self.pending += by,
             Standing::Barred => {

@@ -170,15 +170,19 @@ fn who_is_tried_again_comes_first_and_a_place_is_kept_for_it() {
     };
     let queued = vec![again("z@9", QUEUED), fresh("a", QUEUED)];
     assert_eq!(permits_of(queued, 1), ["z@9 Prepare"]);
-    for preparing in [QUEUED, CLAIMED, Standing::Preparing] {
-        let members =
-            || vec![again("z@9", preparing.clone()), fresh("a", Standing::Ready), fresh("b", Standing::Ready)];
-        let starts = |limit| permits_of(members(), limit).iter().filter(|permit| permit.ends_with("Start")).count();
-        assert_eq!([starts(1), starts(2), starts(3)], [0, 1, 2], "{preparing:?}");
-    }
+    let starts = |standing: Standing, limit| {
+        let members = vec![again("z@9", standing), fresh("a", Standing::Ready), fresh("b", Standing::Ready)];
+        permits_of(members, limit).iter().filter(|permit| permit.ends_with("Start")).count()
+    };
+    let of = |standing: &Standing| [1, 2, 3, 4].map(|limit| starts(standing.clone(), limit));
+    assert_eq!(of(&Standing::Preparing), [0, 1, 2, 2]);
+    // One that can not even begin to prepare, because others have these places, would wait for them as they for it.
+    assert_eq!([of(&QUEUED), of(&CLAIMED)], [[1, 2, 2, 2]; 2]);
     let ready = vec![again("z@9", Standing::Ready), fresh("a", Standing::Ready)];
     assert_eq!(permits_of(ready, 1), ["z@9 Start"]);
-    // Who can not be tried now keeps nobody waiting.
+    // Who can not be tried now keeps nobody waiting; nor does the hub's own cluster, which waits for all others.
+    let hub = vec![again("hub", QUEUED), fresh("a", Standing::Ready)];
+    assert_eq!(permits_of(hub, 2), ["a Start"]);
     let barred = vec![again("z@9", Standing::Barred), fresh("a", Standing::Ready)];
     assert_eq!(permits_of(barred, 1), ["a Start"]);
 }
