@@ -33,11 +33,11 @@ use crate::{
 
 drover_testkit::scenarios! {
     Bare {
-        exactly_the_included_plan_is_approved_and_it_ends_when_the_operator_runs,
-        all_are_approved_but_those_left_out,
-        a_plan_that_carries_a_neighbour_is_left_while_others_go_on,
-        where_nothing_waits_it_ends_well_at_once,
-        who_is_killed_after_approving_is_followed_by_one_that_wants_the_same,
+        decisions_7_8_and_62_exactly_the_included_plan_is_approved_and_it_ends_when_the_operator_runs,
+        decisions_57_and_58_all_are_approved_but_those_left_out,
+        decision_59_a_plan_that_carries_a_neighbour_is_left_while_others_go_on,
+        decision_60_where_nothing_waits_it_ends_well_at_once,
+        decision_61_who_is_killed_after_approving_is_followed_by_one_that_wants_the_same,
         when_time_is_up_it_says_what_it_waited_for,
         a_cluster_without_operators_has_nothing_to_approve,
         a_record_that_can_not_be_read_is_complained_about,
@@ -287,7 +287,7 @@ impl Ended {
     }
 }
 
-async fn exactly_the_included_plan_is_approved_and_it_ends_when_the_operator_runs(world: World) {
+async fn decisions_7_8_and_62_exactly_the_included_plan_is_approved_and_it_ends_when_the_operator_runs(world: World) {
     let field = Field::new(world).await;
     for name in ["gitops", "gitops-too", "git"] {
         field.operator(name).await;
@@ -312,7 +312,7 @@ async fn exactly_the_included_plan_is_approved_and_it_ends_when_the_operator_run
     }
 }
 
-async fn all_are_approved_but_those_left_out(world: World) {
+async fn decisions_57_and_58_all_are_approved_but_those_left_out(world: World) {
     let field = Field::new(world).await;
     for name in ["one", "two", "storage", "automatic"] {
         field.operator(name).await;
@@ -335,7 +335,7 @@ async fn all_are_approved_but_those_left_out(world: World) {
     }
 }
 
-async fn a_plan_that_carries_a_neighbour_is_left_while_others_go_on(world: World) {
+async fn decision_59_a_plan_that_carries_a_neighbour_is_left_while_others_go_on(world: World) {
     let field = Field::new(world).await;
     field.plan("install-both", &["gitops.v2", "storage.v2"]).await;
     field.subscribe("gitops", "install-both").await;
@@ -356,7 +356,7 @@ async fn a_plan_that_carries_a_neighbour_is_left_while_others_go_on(world: World
     assert!(!field.is_approved("install-both").await);
 }
 
-async fn where_nothing_waits_it_ends_well_at_once(world: World) {
+async fn decision_60_where_nothing_waits_it_ends_well_at_once(world: World) {
     let field = Field::new(world).await;
     assert_eq!(field.start(&all(), LONG).ends().await.well(), "nothing to approve");
     change(&field.record(), NAME, json!({ "data": null })).await;
@@ -366,7 +366,7 @@ async fn where_nothing_waits_it_ends_well_at_once(world: World) {
     assert!(!field.is_approved("install-gitops").await);
 }
 
-async fn who_is_killed_after_approving_is_followed_by_one_that_wants_the_same(world: World) {
+async fn decision_61_who_is_killed_after_approving_is_followed_by_one_that_wants_the_same(world: World) {
     let field = Field::new(world).await;
     field.operator("gitops").await;
     let mut killed = field.start(&all(), LONG);

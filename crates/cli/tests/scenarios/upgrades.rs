@@ -200,7 +200,7 @@ impl Field {
         wait::until(&self.managed(), cluster, "it is nobody's", is_nobodys).await;
     }
 
-    /// Waits until an upgrade says this of itself, while time passes: what it says is written once a second.
+    /// Waits until an upgrade says this of itself as it is now, while time passes: what it says is written once a second.
     async fn has(&self, what: &str, is_so: impl Fn(&Status) -> bool) -> Status {
         self.has_of(UPGRADE, what, is_so).await
     }
@@ -208,8 +208,10 @@ impl Field {
     async fn has_of(&self, upgrade: &str, what: &str, is_so: impl Fn(&Status) -> bool) -> Status {
         wait::attempt(what, async || {
             self.clock.advance(Duration::from_secs(1));
-            let status = self.upgrades().get(upgrade).await.expect("it is there").status.unwrap_or_default();
-            if is_so(&status) { Ok(status) } else { Err(format!("{status:#?}")) }
+            let found = self.upgrades().get(upgrade).await.expect("it is there");
+            let status = found.status.unwrap_or_default();
+            let is_current = status.observed_generation == found.metadata.generation;
+            if is_current && is_so(&status) { Ok(status) } else { Err(format!("{status:#?}")) }
         })
         .await
     }

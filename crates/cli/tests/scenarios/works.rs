@@ -139,14 +139,19 @@ impl Field {
         .await;
     }
 
-    /// Waits until the status of a set is like this.
+    /// Waits until the status of a set, of the set as it is now, is like this.
     async fn has_status(
         &self,
         set: &str,
         what: &str,
         is_so: impl Fn(&ManifestWorkReplicaSetStatus) -> bool,
     ) -> ManifestWorkReplicaSetStatus {
-        let has = |set: &ManifestWorkReplicaSet| set.status.as_ref().is_some_and(&is_so);
+        let has = |set: &ManifestWorkReplicaSet| {
+            let is_current = |status: &ManifestWorkReplicaSetStatus| {
+                status.conditions.iter().all(|said| said.observed_generation == set.metadata.generation)
+            };
+            set.status.as_ref().is_some_and(|status| is_current(status) && is_so(status))
+        };
         wait::until(&self.sets(), set, what, has).await.status.expect("it was waited for")
     }
 

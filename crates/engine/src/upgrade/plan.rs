@@ -352,9 +352,9 @@ impl Fleet {
         is_over.then_some(Hold::Failures { failed, allowed })
     }
 
-    /// Who may begin, with what is left of the places. Places are kept for those who are to be tried again, as far as they prepare for it or can
-    /// begin to. While the others are held back, what they hold of the places before their upgrades
-    /// does not keep canaries from theirs; once a canary has failed, only what was begun before is gone on with.
+    /// Who may begin, with what is left of the places. Some are kept for those who are to be tried again, as far as they prepare for it or can
+    /// begin to. While the others are held back, what they hold of the places before their upgrades does not keep canaries from theirs; once
+    /// a canary has failed, only what was begun before is gone on with.
     fn permits(&self, limit: usize, gate: Option<&Hold>) -> Vec<(ClusterName, Permit)> {
         let count = |number: i64| usize::try_from(number).unwrap_or(0);
         let lines = &self.lines[..if gate.is_none() { 2 } else { 1 }];
