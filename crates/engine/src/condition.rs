@@ -77,9 +77,9 @@ pub(crate) fn word(holds: bool, reason: &'static str, message: impl Into<String>
 }
 
 /// The conditions that are there, with these brought up to date.
-pub(crate) fn with_words<const N: usize>(
+pub(crate) fn with_words<'a>(
     conditions: Vec<Condition>,
-    words: [(&str, Word); N],
+    words: impl IntoIterator<Item = (&'a str, Word)>,
     generation: Option<i64>,
     now: Timestamp,
 ) -> Vec<Condition> {

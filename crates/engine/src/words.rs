@@ -5,6 +5,11 @@ const NAMES: usize = 3;
 /// How many characters of another's text a sentence quotes.
 const EXCERPT: usize = 300;
 
+/// So many clusters.
+pub(crate) fn clusters(count: i64) -> String {
+    if count == 1 { "1 cluster".to_owned() } else { format!("{count} clusters") }
+}
+
 /// The first of some names.
 pub(crate) fn enumerate(names: &[&str]) -> String {
     let listed = names[..names.len().min(NAMES)].join(", ");

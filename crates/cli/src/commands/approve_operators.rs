@@ -223,17 +223,20 @@ impl Approver {
     /// Has the record say where operators are, if it says something else. Only the last of it is worth another attempt.
     async fn report(&self, reported: &mut String, decision: &Decision) {
         let (Some(record), summary) = (&self.record, decision.summary()) else { return };
+        if *reported == summary {
+            return;
+        }
         let attempts = if decision.is_over() { REPORTS } else { 1 };
-        for attempt in 1..=attempts {
-            if *reported == summary {
-                return;
+        for attempt in 0..attempts {
+            if attempt > 0 {
+                self.clock.sleep(PAUSE).await;
             }
             match record.report(&summary).await {
-                Ok(()) => reported.clone_from(&summary),
+                Ok(()) => {
+                    *reported = summary;
+                    return;
+                }
                 Err(error) => announce(format_args!("could not write where the operators are: {error}")),
-            }
-            if attempt < attempts && *reported != summary {
-                self.clock.sleep(PAUSE).await;
             }
         }
     }

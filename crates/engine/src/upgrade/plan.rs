@@ -10,15 +10,15 @@ use std::{
     time::Duration,
 };
 
-use drover_api::{grammar::SetFingerprint, reference::ClusterName};
+use drover_api::{drover::ClusterUpgrade, grammar::SetFingerprint, reference::ClusterName};
 use k8s_openapi::jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
 use super::{
     member::{ActionTally, Permit, Standing, after},
-    status::clusters,
     tally::Tally,
 };
+use crate::words::clusters;
 
 /// How clusters are upgraded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,9 +56,14 @@ impl Turn {
         Self { is_hub, is_fresh: true, priority, shuffle: u64::from_be_bytes(shuffle) }
     }
 
-    /// The same turn of a cluster that was begun before.
+    /// The same turn, given what was done about the cluster before.
     #[must_use]
-    pub fn again(self) -> Self {
+    pub fn given(self, record: Option<&ClusterUpgrade>) -> Self {
+        let status = record.and_then(|record| record.status.as_ref());
+        if status.is_some_and(|status| status.started.is_some()) { self.again() } else { self }
+    }
+
+    fn again(self) -> Self {
         Self { is_fresh: false, ..self }
     }
 

@@ -16,7 +16,7 @@ use k8s_openapi::{
 use super::plan::{Fleet, Hold, Passed};
 use crate::{
     condition::{Word, with_words, word},
-    words::{enumerate, excerpt},
+    words::{clusters, enumerate, excerpt},
 };
 
 /// The condition of an upgrade that says whether it has clusters.
@@ -102,11 +102,8 @@ impl Facts<'_> {
         if !self.has_canaries {
             conditions.retain(|condition| condition.type_ != CANARIES_SELECTED);
         }
-        let conditions = with_words(conditions, words, self.generation, self.now);
-        if !self.has_canaries {
-            return conditions;
-        }
-        with_words(conditions, [(CANARIES_SELECTED, self.canaries())], self.generation, self.now)
+        let canaries = self.has_canaries.then(|| (CANARIES_SELECTED, self.canaries()));
+        with_words(conditions, words.into_iter().chain(canaries), self.generation, self.now)
     }
 
     fn selected(&self) -> Word {
@@ -273,11 +270,6 @@ impl Facts<'_> {
 const NOT_STARTED: &str = "ManagedClustersUpgradeNotStarted";
 const UNDER_WAY: &str = "ManagedClustersUpgradeInProgress";
 const DONE: &str = "ManagedClustersUpgradeComplete";
-
-/// So many clusters.
-pub(super) fn clusters(count: i64) -> String {
-    if count == 1 { "1 cluster".to_owned() } else { format!("{count} clusters") }
-}
 
 /// When a status may be written that was last written then.
 pub fn is_due(last: Option<Timestamp>, now: Timestamp) -> Result<(), Timestamp> {

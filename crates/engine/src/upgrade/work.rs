@@ -7,9 +7,14 @@ use drover_api::{
 };
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Condition, jiff::Timestamp};
 
-use super::{feedback::Feedback, naming::Part, operator_work::Outcome};
+use super::{
+    feedback::Feedback,
+    naming::Part,
+    operator_work::{Outcome, REPORT, REPORTED},
+};
 use crate::{
     condition::Holds,
+    words::beginning,
     work::replica_set::report::{Note, Report, Said},
 };
 
@@ -72,6 +77,12 @@ impl PartWork {
     pub fn is_refused(&self) -> bool {
         let is_no = |said: Option<Said>| said.is_some_and(|said| said.holds == Holds::No);
         is_no(self.report.applied) || (self.is_applied() && is_no(self.report.available))
+    }
+
+    /// Where operators are, as whoever upgrades them says it.
+    #[must_use]
+    pub fn said_of_operators(&self) -> Option<String> {
+        self.feedback.text(REPORT).map(|said| beginning(said, REPORTED))
     }
 
     /// When it was sent.

@@ -281,12 +281,10 @@ impl<'d> World<'d> {
             Membership::Unsure | Membership::Out => record.is_some_and(|record| record.spec.canary == Some(true)),
         };
         let turn = Turn::of(name, Some(&site.uid()), "default/up", site.priority, site.is_hub);
-        let status = record.and_then(|record| record.status.as_ref());
-        let is_again = status.is_some_and(|status| status.started.is_some());
         let member = Member {
             is_canary,
             is_selected: matches!(membership, Membership::In { .. }),
-            turn: if is_again { turn.again() } else { turn },
+            turn: turn.given(record),
             standing: look.standing.clone(),
             pre_action: look.pre_action,
             post_action: look.post_action,

@@ -8,7 +8,7 @@ use super::{
         action::{Action, Doing},
         feedback::Running,
         naming::Part,
-        operator_work::{Outcome, REPORT, REPORTED},
+        operator_work::Outcome,
         platform::Preflight,
         reason::Reason,
         target::Place,
@@ -16,7 +16,6 @@ use super::{
     },
     DELIVERY_GRACE, Found, Membership, Owner, PATIENCE, Permit, Reach, Standing, Subject, after,
 };
-use crate::words::beginning;
 
 impl Found {
     fn new(status: Status, standing: Standing) -> Self {
@@ -252,9 +251,8 @@ impl Subject<'_> {
 
     /// A cluster that is yet to be sent something. One that can not be gives its place to others for a while.
     fn unsent(&self, status: Status, reason: &Reason) -> Found {
-        let since = status.phase_started.as_ref().map_or(self.now, |time| time.0.min(self.now));
         // Once for what is found out, and once for the action.
-        let until = after(after(since, DELIVERY_GRACE), DELIVERY_GRACE);
+        let until = after(after(self.entered(&status), DELIVERY_GRACE), DELIVERY_GRACE);
         if self.has_come(until) {
             return self.barred(status, &Reason::NotSent, None);
         }
@@ -290,9 +288,7 @@ impl Subject<'_> {
         if let Some(version) = &running.version {
             status.current_version = Some(version.clone());
         }
-        if status.delivered.is_none() && work.is_some_and(PartWork::is_applied) {
-            status.delivered = Some(Time(self.now));
-        }
+        self.note_delivery(&mut status, work);
         match (target.place(&running), &running.version) {
             (Place::There, _) => return self.after_platform(status),
             (Place::Above, Some(version)) => return self.overtaken(status, version),
@@ -312,8 +308,19 @@ impl Subject<'_> {
 
     /// From when the time counts that something may take: from when the agent has taken it up, or a while after it was sent.
     fn counted_from(&self, status: &Status) -> Timestamp {
-        let begun = status.phase_started.as_ref().map_or(self.now, |time| time.0.min(self.now));
-        status.delivered.as_ref().map_or(after(begun, DELIVERY_GRACE), |time| time.0.min(self.now))
+        status.delivered.as_ref().map_or(after(self.entered(status), DELIVERY_GRACE), |time| time.0.min(self.now))
+    }
+
+    /// When the phase began.
+    fn entered(&self, status: &Status) -> Timestamp {
+        status.phase_started.as_ref().map_or(self.now, |time| time.0.min(self.now))
+    }
+
+    /// Takes note of when the agent has taken something up.
+    fn note_delivery(&self, status: &mut Status, work: Option<&PartWork>) {
+        if status.delivered.is_none() && work.is_some_and(PartWork::is_applied) {
+            status.delivered = Some(Time(self.now));
+        }
     }
 
     /// What is said of an upgrade under way.
@@ -362,12 +369,8 @@ impl Subject<'_> {
         }
         let work = self.work(Part::Operators);
         let outcome = work.filter(|work| work.is_applied()).map(|work| work.operators);
-        if let Some(said) = work.and_then(|work| work.feedback.text(REPORT)) {
-            status.operators = Some(beginning(said, REPORTED));
-        }
-        if status.delivered.is_none() && work.is_some_and(PartWork::is_applied) {
-            status.delivered = Some(Time(self.now));
-        }
+        status.operators = work.and_then(PartWork::said_of_operators).or(status.operators);
+        self.note_delivery(&mut status, work);
         let said = || status.operators.clone().or_else(|| work.and_then(|work| work.trouble.clone()));
         match outcome {
             Some(Outcome::Succeeded) => {
@@ -411,8 +414,7 @@ impl Subject<'_> {
             }
             _ => {}
         }
-        let begun = status.phase_started.as_ref().map_or(self.now, |time| time.0.min(self.now));
-        let until = after(begun, action.limit);
+        let until = after(self.entered(&status), action.limit);
         if self.has_come(until) {
             let why = Some("it did not end in time".to_owned());
             return self.fail(status, Phase::PostAction, &Reason::PostActionDegraded { why }, false);
@@ -432,9 +434,7 @@ impl Subject<'_> {
         if let (Phase::Upgrading, Place::Above, Some(version)) = (at, self.target().place(&running), &running.version) {
             return self.overtaken(status, version);
         }
-        if let Some(retried) = self.course.retried
-            && wants_retry(&status, retried)
-        {
+        if let Some(retried) = self.asked_again(&status) {
             return self.retry(status, retried);
         }
         let is_moving = at == Phase::Upgrading && running.is_moving;
@@ -445,9 +445,7 @@ impl Subject<'_> {
     /// A cluster that was beyond the target when somebody last looked. It is looked at again if somebody asks for that, or if that was only
     /// what it claimed and it claims something else now.
     fn beyond_still(&self, status: Status) -> Found {
-        if let Some(retried) = self.course.retried
-            && wants_retry(&status, retried)
-        {
+        if let Some(retried) = self.asked_again(&status) {
             return self.retry(status, retried);
         }
         let is_beyond = |version: &str| self.target().place_of(version) == Place::Above;
@@ -478,8 +476,7 @@ impl Subject<'_> {
                 if work.operators != Outcome::Succeeded {
                     return None;
                 }
-                status.operators =
-                    work.feedback.text(REPORT).map(|said| beginning(said, REPORTED)).or(status.operators);
+                status.operators = work.said_of_operators().or(status.operators);
                 status.operators_completed = Some(Time(self.now));
             }
             _ => {
@@ -498,6 +495,11 @@ impl Subject<'_> {
         let next = self.after_platform(status.clone());
         let is_over = next.standing == Standing::Complete;
         if is_over { next } else { Found::new(self.waits(status, &Reason::Resuming), Standing::Resumable) }
+    }
+
+    /// When somebody has asked to try again what has failed, if that is still to be done.
+    fn asked_again(&self, status: &Status) -> Option<Timestamp> {
+        self.course.retried.filter(|retried| wants_retry(status, *retried))
     }
 
     fn retry(&self, mut status: Status, retried: Timestamp) -> Found {

@@ -16,7 +16,7 @@ use super::{
 use crate::{
     condition::{Holds, Word, holds, with_words, word},
     rollout::{Course, Hold},
-    words::excerpt,
+    words::{clusters, excerpt},
 };
 
 /// How often counts are written down, where nothing else has changed and they have not changed by much.
@@ -149,10 +149,6 @@ impl Facts<'_> {
 
 /// What is said where placements select nobody.
 const NOBODY: &str = "no cluster is selected";
-
-fn clusters(count: i64) -> String {
-    if count == 1 { "1 cluster".to_owned() } else { format!("{count} clusters") }
-}
 
 impl Placing<'_> {
     fn counts(&self) -> RolloutCounts {

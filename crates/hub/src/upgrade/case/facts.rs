@@ -78,8 +78,7 @@ impl Case<'_> {
         let priority = found.and_then(|found| found.labels().get(UPGRADE_PRIORITY_LABEL)?.parse().ok()).unwrap_or(0);
         let uid = found.and_then(|found| found.metadata.uid.as_deref());
         let turn = Turn::of(cluster, uid, &self.blueprint.part_name, priority, found.is_some_and(is_hub));
-        let status = self.record(cluster).and_then(|record| record.status.as_ref());
-        if status.is_some_and(|status| status.started.is_some()) { turn.again() } else { turn }
+        turn.given(self.record(cluster))
     }
 
     /// Whether a cluster is one of those that are upgraded, and when that may change though nothing is heard.
