@@ -21,7 +21,7 @@ use drover_engine::registration::{
 };
 use drover_runtime::{
     clock::Clock,
-    fleet::Tracks,
+    fleet::{ReportsDefects, Tracks},
     queue::Queue,
     store::{Change, ObjectKey, Store},
 };
@@ -160,6 +160,8 @@ impl Roster {
         self.wanted.send_if_modified(|former| former.replace(wanted.clone()).as_ref() != Some(&wanted));
     }
 }
+
+impl ReportsDefects for Roster {}
 
 impl Tracks<ManagedClusterAddOn> for Roster {
     fn store(&mut self) -> &mut Store<ManagedClusterAddOn> {

@@ -14,7 +14,8 @@ use drover_engine::{
 use drover_runtime::{
     clock::Clock,
     controller::{Plan, Reconciler},
-    fleet::{Shared, Tracks},
+    decode::Damaged,
+    fleet::{ReportsDefects, Shared, Tracks},
     queue::Queue,
     store::{Change, ObjectKey, Store},
     write::Write,
@@ -114,9 +115,16 @@ impl Domain {
     }
 }
 
+impl ReportsDefects for Domain {}
+
 impl Tracks<ManagedCluster> for Domain {
     fn store(&mut self) -> &mut Store<ManagedCluster> {
         &mut self.clusters
+    }
+
+    /// The agent writes anew what is missing in the status.
+    fn salvage(damaged: &Damaged<ManagedCluster>) -> Option<ManagedCluster> {
+        damaged.without_defects()
     }
 
     fn changed(&mut self, _: &Change<ManagedCluster>) {

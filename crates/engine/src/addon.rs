@@ -12,6 +12,7 @@ mod fixtures;
 pub mod hashes;
 pub mod inheritance;
 pub mod install;
+pub mod invalid_status;
 pub mod mark;
 pub mod progress;
 pub mod published;

@@ -5,6 +5,7 @@
 pub mod acceptance;
 pub mod access;
 pub mod availability;
+pub mod invalid_spec;
 pub mod marks;
 pub mod removal;
 pub mod signing_request;

@@ -22,6 +22,7 @@ use drover_engine::cluster::{
 };
 use drover_runtime::{
     controller::{Plan, Reconciler},
+    decode::Defect,
     store::ObjectKey,
     write::Write,
 };
@@ -67,7 +68,11 @@ fn keep(fleet: &Fleet, name: &ClusterName, cluster: &ManagedCluster, now: Timest
     let namespace = fleet.belongings.namespace(name);
     let acceptance = acceptance::judge(cluster, namespace, fleet.belongings.access(name));
     let said = status::say(fleet, name, cluster, acceptance::conditions_of(cluster, &acceptance, now), now);
-    let marks = Write::update(cluster, &with_features(fleet, marked(cluster, &acceptance, said.available, now)));
+    // Of a spec that cannot be parsed not all taints are known, and a list is written as a whole.
+    let is_known = fleet.clusters.defect(&ObjectKey::of(cluster)).is_none_or(Defect::is_in_status);
+    let marks = is_known
+        .then(|| Write::update(cluster, &with_features(fleet, marked(cluster, &acceptance, said.available, now))))
+        .flatten();
     let belongings = match &acceptance {
         Acceptance::Accepted => let_in(fleet, name, cluster, namespace, now),
         Acceptance::Hindered(Hindrance::NamespaceTerminating(_)) => finish_namespace(fleet, name).into_iter().collect(),

@@ -341,7 +341,9 @@ impl Configs {
                 let change = type_.configs.apply(config);
                 self.changed(group_resource, change);
             }
-            Sighting::Unreadable(key) => type_.configs.keep(&key),
+            Sighting::Damaged(damaged) => {
+                type_.configs.keep(&ObjectKey::of_meta(&damaged.metadata), damaged.defect);
+            }
             Sighting::Gone(last) => {
                 let change = type_.configs.delete(&last);
                 self.changed(group_resource, change);

@@ -15,6 +15,7 @@ use drover_api::{
 };
 use drover_engine::{
     addon::{install::Known, set::EPOCH},
+    cluster::invalid_spec::with_invalid_spec,
     cluster::taints,
     condition::{Holds, holds},
     placement::{Misconfigured, sets::Membership},
@@ -23,18 +24,20 @@ use drover_engine::{
 };
 use drover_runtime::{
     clock::Clock,
-    fleet::Tracks,
+    decode::{Damaged, Defect},
+    fleet::{ReportsDefects, Tracks},
     informer::Freshness,
     queue::Queue,
     store::{Change, ObjectKey, Store},
 };
-use k8s_openapi::jiff::Timestamp;
+use k8s_openapi::{api::core::v1::ObjectReference, jiff::Timestamp};
 use kube::ResourceExt;
 
 use crate::{
     addon::{Dialect, Inventory, Tokens},
     cluster::Belongings,
     config::Configs,
+    defect::DefectReport,
     placement::{Judging, slices_of},
     upgrade::Upgrades,
     work::WorkSets,
@@ -110,6 +113,8 @@ pub(crate) struct Queues {
     pub(crate) completions: Arc<Queue<ObjectKey>>,
     /// Upgrades of clusters.
     pub(crate) upgrades: Arc<Queue<ObjectKey>>,
+    /// Objects with values that cannot be parsed.
+    pub(crate) defects: Arc<Queue<DefectReport>>,
 }
 
 impl Queues {
@@ -132,6 +137,7 @@ impl Queues {
             work_sets: queue(),
             completions: queue(),
             upgrades: queue(),
+            defects: Arc::new(Queue::new(clock.clone())),
         }
     }
 }
@@ -335,9 +341,25 @@ fn group_of(decision: &PlacementDecision) -> Group {
     }
 }
 
+impl ReportsDefects for Fleet {
+    fn report_defect(&mut self, object: ObjectReference, defect: &Defect) {
+        self.queues.defects.mark(DefectReport::new(object, defect));
+    }
+}
+
 impl Tracks<ManagedCluster> for Fleet {
     fn store(&mut self) -> &mut Store<ManagedCluster> {
         &mut self.clusters
+    }
+
+    /// The agent writes the status. The hub's own conditions in it are written anew where they are missing.
+    fn salvage(damaged: &Damaged<ManagedCluster>) -> Option<ManagedCluster> {
+        damaged.without_defects()
+    }
+
+    fn fall_back(damaged: &Damaged<ManagedCluster>, known: Option<&ManagedCluster>) -> Option<ManagedCluster> {
+        let is_accepted = damaged.spec_field("hubAcceptsClient").unwrap_or_default();
+        with_invalid_spec(known, &damaged.metadata, is_accepted)
     }
 
     fn changed(&mut self, change: &Change<ManagedCluster>) {
@@ -479,6 +501,11 @@ impl Tracks<PlacementDecision> for Fleet {
 impl Tracks<AddOnPlacementScore> for Fleet {
     fn store(&mut self) -> &mut Store<AddOnPlacementScore> {
         &mut self.scores
+    }
+
+    /// A score that cannot be parsed is none.
+    fn salvage(damaged: &Damaged<AddOnPlacementScore>) -> Option<AddOnPlacementScore> {
+        damaged.without_defects()
     }
 
     fn changed(&mut self, change: &Change<AddOnPlacementScore>) {

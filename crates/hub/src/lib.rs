@@ -13,6 +13,7 @@ mod cluster_set;
 mod config;
 mod controllers;
 mod debug;
+mod defect;
 mod fleet;
 mod placement;
 mod refusal;
@@ -70,6 +71,7 @@ use crate::{
     cluster_set::{ClusterSets, SetBindings},
     config::{Configs, Revisions, Watching},
     debug::Debugger,
+    defect::DefectReports,
     fleet::{Fleet, Queues},
     placement::Placements,
     upgrade::{ClusterUpgrades, UpgradeWork, upgrade_works},
@@ -361,6 +363,7 @@ impl<K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + S
 
 /// Starts the controllers that the hub is to run.
 fn run_controllers(options: &Options, queues: Queues, client: &Client, tools: &Tools<Fleet>, stage: &mut Stage) {
+    stage.control(DefectReports, queues.defects, client, tools);
     if options.controllers.runs(Area::Cluster) {
         stage.control(Clusters, queues.clusters, client, tools);
         let requests = SigningRequests::new(options.bootstrap_groups.clone(), options.client_ca.clone());

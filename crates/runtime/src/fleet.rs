@@ -5,12 +5,23 @@ use std::{
     sync::{Arc, PoisonError, RwLock, RwLockReadGuard},
 };
 
+use k8s_openapi::api::core::v1::ObjectReference;
 use kube::{Resource, api::ObjectMeta};
+use serde::de::DeserializeOwned;
 
-use crate::store::{Change, ObjectKey, Store};
+use crate::{
+    decode::{Damaged, Decoded, Defect},
+    store::{Change, ObjectKey, Store},
+};
+
+/// A fleet that learns which of its objects cannot be parsed completely.
+pub trait ReportsDefects {
+    /// Takes note of an object with a defect that it did not have before.
+    fn report_defect(&mut self, _object: ObjectReference, _defect: &Defect) {}
+}
 
 /// A fleet that keeps the objects of a kind, and knows whom a change of one concerns.
-pub trait Tracks<K>: Send + Sync + 'static {
+pub trait Tracks<K>: ReportsDefects + Send + Sync + 'static {
     /// The objects of the kind.
     fn store(&mut self) -> &mut Store<K>;
 
@@ -19,6 +30,29 @@ pub trait Tracks<K>: Send + Sync + 'static {
     where
         Self: Sized,
     {
+    }
+
+    /// What counts of an object whose status has a defect. Nothing, unless the kind says otherwise: a status that decisions are based on
+    /// must not lose values.
+    fn salvage(_damaged: &Damaged<K>) -> Option<K>
+    where
+        K: DeserializeOwned,
+        Self: Sized,
+    {
+        None
+    }
+
+    /// What counts of an object of which nothing could be salvaged, given what it was before: that, with the metadata of now, so
+    /// that a deletion is seen. Its generation stays, because its spec does.
+    fn fall_back(damaged: &Damaged<K>, known: Option<&K>) -> Option<K>
+    where
+        K: Resource + Clone,
+        Self: Sized,
+    {
+        let mut object = known?.clone();
+        let generation = object.meta().generation;
+        *object.meta_mut() = ObjectMeta { generation, ..damaged.metadata.clone() };
+        Some(object)
     }
 
     /// Takes note of a change that is in the store already: brings what is derived from it up to date, and marks the
@@ -64,23 +98,48 @@ impl<F> Shared<F> {
         self.change(|fleet| fleet.store().apply(object));
     }
 
+    /// Takes note of an object as it is now, damaged or not.
+    pub fn receive<K>(&self, object: Decoded<K>)
+    where
+        F: Tracks<K>,
+        K: Resource<DynamicType = ()> + Clone + DeserializeOwned,
+    {
+        match object.0 {
+            Ok(object) => self.apply(object),
+            Err(damaged) => self.apply_damaged(&damaged),
+        }
+    }
+
+    /// Takes note of what can be parsed of an object as it is now.
+    pub fn apply_damaged<K>(&self, damaged: &Damaged<K>)
+    where
+        F: Tracks<K>,
+        K: Resource<DynamicType = ()> + Clone + DeserializeOwned,
+    {
+        // Parsing takes its time, so it is done before others have to wait for the fleet.
+        let salvaged = F::salvage(damaged).map(|mut object| {
+            F::trim(&mut object);
+            object
+        });
+        self.change(|fleet| {
+            let store = Tracks::<K>::store(fleet);
+            let key = ObjectKey::of_meta(&damaged.metadata);
+            let object = salvaged.or_else(|| F::fall_back(damaged, store.get(&key).map(|known| &**known)));
+            let is_news = store.defect(&key) != Some(&damaged.defect);
+            let change = store.apply_damaged(&damaged.metadata, object, damaged.defect.clone());
+            if is_news {
+                fleet.report_defect(reference::<K>(&damaged.metadata), &damaged.defect);
+            }
+            change
+        });
+    }
+
     /// Takes note that the object that last had this metadata is gone.
     pub fn delete<K: Resource>(&self, last: &ObjectMeta)
     where
         F: Tracks<K>,
     {
         self.change(|fleet| Tracks::<K>::store(fleet).delete(last));
-    }
-
-    /// Takes note that an object is there, though not as what.
-    pub fn keep<K: Resource>(&self, key: &ObjectKey)
-    where
-        F: Tracks<K>,
-    {
-        self.change(|fleet| {
-            Tracks::<K>::store(fleet).keep(key);
-            None
-        });
     }
 
     /// All objects of a kind are about to be listed anew.
@@ -122,6 +181,18 @@ impl<F> Shared<F> {
                 fleet.changed(&change);
             }
         });
+    }
+}
+
+/// A reference to the object with this metadata.
+fn reference<K: Resource<DynamicType = ()>>(metadata: &ObjectMeta) -> ObjectReference {
+    ObjectReference {
+        api_version: Some(K::api_version(&()).into_owned()),
+        kind: Some(K::kind(&()).into_owned()),
+        namespace: metadata.namespace.clone(),
+        name: metadata.name.clone(),
+        uid: metadata.uid.clone(),
+        ..ObjectReference::default()
     }
 }
 

@@ -6,20 +6,25 @@
 #[cfg(test)]
 mod tests;
 
-use std::{borrow::Cow, collections::BTreeMap, fmt::Debug, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Debug,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use futures_util::{Stream, StreamExt};
 use kube::{
     Api, Client, Resource, ResourceExt,
     api::ObjectMeta,
-    core::{DeserializeGuard, NamespaceResourceScope},
+    core::NamespaceResourceScope,
     runtime::{WatchStreamExt, watcher},
 };
-use serde::{Deserialize, de::DeserializeOwned};
+use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 use tracing::{debug, warn};
 
 use crate::{
+    decode::{Damaged, Decoded},
     fleet::{Shared, Tracks},
     metrics::Metrics,
     store::ObjectKey,
@@ -125,8 +130,8 @@ pub enum Sighting<K> {
     ListBegins,
     /// An object, as it is now.
     Object(K),
-    /// An object that is there and can not be read.
-    Unreadable(ObjectKey),
+    /// An object of which some value cannot be parsed.
+    Damaged(Box<Damaged<K>>),
     /// An object that is gone, as it last was.
     Gone(Box<ObjectMeta>),
     /// All objects have been listed.
@@ -143,7 +148,7 @@ impl<K> Sighting<K> {
         match self {
             Self::ListBegins => Sighting::ListBegins,
             Self::Object(object) => Sighting::Object(shape(object)),
-            Self::Unreadable(key) => Sighting::Unreadable(key),
+            Self::Damaged(damaged) => Sighting::Damaged(Box::new(damaged.in_shape())),
             Self::Gone(last) => Sighting::Gone(last),
             Self::ListEnds => Sighting::ListEnds,
             Self::Broken => Sighting::Broken,
@@ -184,12 +189,15 @@ pub trait Observer<K>: Send + Sync {
     fn observe(&self, sighting: Sighting<K>);
 }
 
-impl<K: Resource, F: Tracks<K>> Observer<K> for Shared<F> {
+impl<K, F: Tracks<K>> Observer<K> for Shared<F>
+where
+    K: Resource<DynamicType = ()> + Clone + DeserializeOwned,
+{
     fn observe(&self, sighting: Sighting<K>) {
         match sighting {
             Sighting::ListBegins => self.begin_list::<K>(),
             Sighting::Object(object) => self.apply(object),
-            Sighting::Unreadable(key) => self.keep::<K>(&key),
+            Sighting::Damaged(damaged) => self.apply_damaged(&damaged),
             Sighting::Gone(last) => self.delete::<K>(&last),
             Sighting::ListEnds => self.end_list::<K>(),
             // Until now nothing was seen; nobody tells when the next attempt is through.
@@ -203,12 +211,14 @@ impl<K: Resource, F: Tracks<K>> Observer<K> for Shared<F> {
 #[derive(Debug)]
 pub struct Informer<K> {
     kind: String,
-    api: Api<Guarded<K>>,
+    api: Api<Decoded<K>>,
     config: watcher::Config,
     trim: fn(&mut K),
     is_meant: fn(&K) -> bool,
     member: Arc<Member>,
     metrics: Metrics,
+    /// The objects that are damaged now.
+    damaged: Mutex<BTreeSet<ObjectKey>>,
 }
 
 /// Whether the watch of a kind ends when the server refuses it.
@@ -257,6 +267,7 @@ where
             is_meant: |_| true,
             member,
             metrics: metrics.clone(),
+            damaged: Mutex::default(),
         }
     }
 
@@ -304,9 +315,15 @@ where
                 continue;
             };
             match event {
-                Ok(watcher::Event::Init) => observer.observe(Sighting::ListBegins),
+                Ok(watcher::Event::Init) => {
+                    self.count_damaged(BTreeSet::clear);
+                    observer.observe(Sighting::ListBegins);
+                }
                 Ok(watcher::Event::InitApply(object) | watcher::Event::Apply(object)) => self.apply(observer, object),
-                Ok(watcher::Event::Delete(object)) => observer.observe(Sighting::Gone(Box::new(object.meta().clone()))),
+                Ok(watcher::Event::Delete(object)) => {
+                    self.count_damaged(|damaged| damaged.remove(&ObjectKey::of(&object)));
+                    observer.observe(Sighting::Gone(Box::new(object.meta().clone())));
+                }
                 Ok(watcher::Event::InitDone) => {
                     observer.observe(Sighting::ListEnds);
                     self.member.reached(list);
@@ -326,7 +343,7 @@ where
         }
     }
 
-    fn events(&self) -> impl Stream<Item = watcher::Result<watcher::Event<Guarded<K>>>> + Unpin + use<K> {
+    fn events(&self) -> impl Stream<Item = watcher::Result<watcher::Event<Decoded<K>>>> + Unpin + use<K> {
         watcher(self.api.clone(), self.config.clone()).default_backoff().boxed()
     }
 
@@ -341,58 +358,29 @@ where
         Refusal::of(error).filter(|refusal| *refusal != Refusal::Failing || !self.member.has_reached(list))
     }
 
-    /// Takes note of an object. One that can not be read stays as it was last known: that it changed into something
-    /// unreadable does not mean that it is gone, and must not stop the watch of all the others.
-    fn apply(&self, observer: &impl Observer<K>, object: Guarded<K>) {
-        match object.0.0 {
+    /// Hands an object to the observer.
+    fn apply(&self, observer: &impl Observer<K>, object: Decoded<K>) {
+        let key = ObjectKey::of(&object);
+        match object.0 {
             Ok(object) if !(self.is_meant)(&object) => {}
             Ok(mut object) => {
+                self.count_damaged(|damaged| damaged.remove(&key));
                 (self.trim)(&mut object);
                 observer.observe(Sighting::Object(object));
             }
-            Err(unreadable) => {
-                let key = ObjectKey::of_meta(&unreadable.metadata);
-                warn!(kind = %self.kind, object = %key, error = %unreadable.error, "an object can not be read, and is taken to be as it was");
-                observer.observe(Sighting::Unreadable(key));
+            Err(damaged) if damaged.without_defects().is_some_and(|object| !(self.is_meant)(&object)) => {}
+            Err(damaged) => {
+                warn!(kind = %self.kind, object = %key, defect = %damaged.defect, "cannot parse an object completely");
+                self.count_damaged(|damaged| damaged.insert(key));
+                observer.observe(Sighting::Damaged(damaged));
             }
         }
     }
-}
 
-/// An object that may turn out to be unreadable. It is asked for as its kind is: of some, only metadata is.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(bound(deserialize = "K: Resource + DeserializeOwned"))]
-struct Guarded<K>(DeserializeGuard<K>);
-
-impl<K: Resource> Resource for Guarded<K> {
-    type DynamicType = K::DynamicType;
-    type Scope = K::Scope;
-
-    fn kind(dt: &Self::DynamicType) -> Cow<'_, str> {
-        K::kind(dt)
-    }
-
-    fn group(dt: &Self::DynamicType) -> Cow<'_, str> {
-        K::group(dt)
-    }
-
-    fn version(dt: &Self::DynamicType) -> Cow<'_, str> {
-        K::version(dt)
-    }
-
-    fn plural(dt: &Self::DynamicType) -> Cow<'_, str> {
-        K::plural(dt)
-    }
-
-    fn meta(&self) -> &ObjectMeta {
-        self.0.meta()
-    }
-
-    fn meta_mut(&mut self) -> &mut ObjectMeta {
-        self.0.meta_mut()
-    }
-
-    fn metadata_api() -> bool {
-        K::metadata_api()
+    fn count_damaged<T>(&self, change: impl FnOnce(&mut BTreeSet<ObjectKey>) -> T) {
+        let mut damaged = self.damaged.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = damaged.len();
+        change(&mut damaged);
+        self.metrics.damaged(&self.kind, before, damaged.len());
     }
 }

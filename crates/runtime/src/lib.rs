@@ -4,6 +4,7 @@
 pub mod client;
 pub mod clock;
 pub mod controller;
+pub mod decode;
 pub mod events;
 pub mod fleet;
 pub mod gate;

@@ -24,6 +24,7 @@ struct Inner {
     results: Family<ByResult, Counter>,
     writes: Family<ByVerb, Counter>,
     watch_restarts: Family<ByKind, Counter>,
+    damaged_objects: Family<ByKind, Gauge>,
     write_limit: Gauge,
     steps: Family<ByStep, Counter>,
     leader: Gauge,
@@ -96,14 +97,27 @@ impl Metrics {
         registry.register("writes", "Writes that the API server accepted", writes.clone());
         let watch_restarts = Family::default();
         registry.register("watch_restarts", "Watches that ended and were begun again", watch_restarts.clone());
+        let damaged_objects = Family::default();
+        let help = "Objects with values that cannot be parsed, such as an invalid status; one that two watches read counts twice";
+        registry.register("damaged_objects", help, damaged_objects.clone());
         let write_limit = Gauge::default();
         registry.register("write_limit", "Writes that may be in flight at one time", write_limit.clone());
         let steps = Family::default();
         registry.register("steps", "Steps that decisions took", steps.clone());
         let leader = Gauge::default();
         registry.register("leader", "1 if this process leads, else 0", leader.clone());
-        let inner =
-            Inner { registry, queue_depth, durations, results, writes, watch_restarts, write_limit, steps, leader };
+        let inner = Inner {
+            registry,
+            queue_depth,
+            durations,
+            results,
+            writes,
+            watch_restarts,
+            damaged_objects,
+            write_limit,
+            steps,
+            leader,
+        };
         Self(Arc::new(inner))
     }
 
@@ -127,6 +141,15 @@ impl Metrics {
     /// The watch of that kind ended, and is begun again.
     pub fn watch_restarted(&self, kind: &str) {
         self.0.watch_restarts.get_or_create(&ByKind { kind: kind.to_owned() }).inc();
+    }
+
+    /// A watch of that kind has so many damaged objects now, after it had others before.
+    pub fn damaged(&self, kind: &str, before: usize, now: usize) {
+        let count = |objects: usize| i64::try_from(objects).unwrap_or(i64::MAX);
+        if before != now {
+            let gauge = self.0.damaged_objects.get_or_create(&ByKind { kind: kind.to_owned() });
+            gauge.inc_by(count(now) - count(before));
+        }
     }
 
     /// So many writes may be in flight from now on.

@@ -8,6 +8,8 @@ use std::{
 
 use kube::{Resource, api::ObjectMeta};
 
+use crate::decode::Defect;
+
 /// Where an object is: its namespace, if it is in one, and its name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectKey {
@@ -69,8 +71,8 @@ pub struct Store<K> {
     objects: BTreeMap<ObjectKey, Arc<K>>,
     /// While everything is listed anew: what was there before, and has been seen by nobody since.
     unseen: BTreeSet<ObjectKey>,
-    /// What is there and can not be read, or not any more.
-    unreadable: BTreeSet<ObjectKey>,
+    /// What is there and cannot be parsed completely, and why.
+    defects: BTreeMap<ObjectKey, Defect>,
     graves: Graves,
 }
 
@@ -105,12 +107,7 @@ impl Graves {
 
 impl<K> Default for Store<K> {
     fn default() -> Self {
-        Self {
-            objects: BTreeMap::new(),
-            unseen: BTreeSet::new(),
-            unreadable: BTreeSet::new(),
-            graves: Graves::default(),
-        }
+        Self { objects: BTreeMap::new(), unseen: BTreeSet::new(), defects: BTreeMap::new(), graves: Graves::default() }
     }
 }
 
@@ -130,12 +127,18 @@ impl<K: Resource> Store<K> {
     /// Whether an object is there, be it readable or not.
     #[must_use]
     pub fn has(&self, key: &ObjectKey) -> bool {
-        self.objects.contains_key(key) || self.unreadable.contains(key)
+        self.objects.contains_key(key) || self.defects.contains_key(key)
     }
 
     /// The objects that are there and are not known, because they can not be read.
     pub fn unknown(&self) -> impl Iterator<Item = &ObjectKey> {
-        self.unreadable.iter().filter(|key| !self.objects.contains_key(*key))
+        self.defects.keys().filter(|key| !self.objects.contains_key(*key))
+    }
+
+    /// Why an object cannot be parsed completely, if it cannot.
+    #[must_use]
+    pub fn defect(&self, key: &ObjectKey) -> Option<&Defect> {
+        self.defects.get(key)
     }
 
     /// All objects, in order.
@@ -152,8 +155,33 @@ impl<K: Resource> Store<K> {
     /// Takes note of an object as it is now, unless something later is known already.
     pub fn apply(&mut self, object: K) -> Option<Change<K>> {
         let key = ObjectKey::of(&object);
+        let change = self.insert(object);
+        if change.is_some() {
+            self.defects.remove(&key);
+        }
+        change
+    }
+
+    /// Takes note of an object with a defect, unless something later is known already. `object` is what counts of it; where nothing
+    /// does, the object is there and not known.
+    pub fn apply_damaged(&mut self, metadata: &ObjectMeta, object: Option<K>, defect: Defect) -> Option<Change<K>> {
+        let key = ObjectKey::of_meta(metadata);
+        let is_known = |known: &Arc<K>| !self.unseen.contains(&key) && is_later(known.meta(), metadata);
+        if self.objects.get(&key).is_some_and(is_known) {
+            return None;
+        }
+        self.defects.insert(key.clone(), defect);
+        if let Some(object) = object {
+            return self.insert(object);
+        }
+        self.unseen.remove(&key);
+        let old = self.objects.remove(&key)?;
+        Some(Change { key, old: Some(old), new: None })
+    }
+
+    fn insert(&mut self, object: K) -> Option<Change<K>> {
+        let key = ObjectKey::of(&object);
         let is_listed = self.unseen.remove(&key);
-        self.unreadable.remove(&key);
         let is_known = |known: &Arc<K>| {
             if is_listed {
                 // A list is newer than what was known when it was asked for, even if the server was set back and counts anew.
@@ -170,10 +198,10 @@ impl<K: Resource> Store<K> {
         Some(Change { key, old, new: Some(new) })
     }
 
-    /// Takes note that an object is there, though not as what.
-    pub fn keep(&mut self, key: &ObjectKey) {
+    /// Takes note that an object cannot be parsed, and leaves it as it was last known.
+    pub fn keep(&mut self, key: &ObjectKey, defect: Defect) {
         self.unseen.remove(key);
-        self.unreadable.insert(key.clone());
+        self.defects.insert(key.clone(), defect);
     }
 
     /// Takes note that the object that last had this metadata is gone, unless it is known to have been made again since.
@@ -189,7 +217,7 @@ impl<K: Resource> Store<K> {
 
     /// All objects are about to be listed anew.
     pub fn begin_list(&mut self) {
-        self.unseen = self.objects.keys().chain(&self.unreadable).cloned().collect();
+        self.unseen = self.objects.keys().chain(self.defects.keys()).cloned().collect();
         self.graves = Graves::default();
     }
 
@@ -199,9 +227,9 @@ impl<K: Resource> Store<K> {
     }
 
     fn remove(&mut self, key: ObjectKey) -> Option<Change<K>> {
-        let was_unreadable = self.unreadable.remove(&key);
+        let was_damaged = self.defects.remove(&key).is_some();
         let old = self.objects.remove(&key);
-        (old.is_some() || was_unreadable).then_some(Change { key, old, new: None })
+        (old.is_some() || was_damaged).then_some(Change { key, old, new: None })
     }
 }
 
@@ -231,6 +259,10 @@ mod tests {
         map.metadata.name = Some(name.to_owned());
         map.metadata.resource_version = Some(version.to_string());
         map
+    }
+
+    fn defect() -> Defect {
+        Defect { path: "status".to_owned(), message: "invalid".to_owned() }
     }
 
     fn versions(store: &Store<ConfigMap>) -> Vec<String> {
@@ -323,7 +355,7 @@ mod tests {
         let mut store = Store::default();
         store.apply(map("a", 1));
         store.begin_list();
-        store.keep(&ObjectKey::namespaced("ns", "a"));
+        store.keep(&ObjectKey::namespaced("ns", "a"), defect());
         assert!(store.end_list().is_empty());
         assert_eq!(versions(&store), ["a@1"]);
     }
@@ -332,7 +364,7 @@ mod tests {
     fn what_can_not_be_read_is_there_all_the_same() {
         let mut store = Store::<ConfigMap>::default();
         let key = ObjectKey::namespaced("ns", "a");
-        store.keep(&key);
+        store.keep(&key, defect());
         assert!(store.has(&key) && store.get(&key).is_none());
         store.begin_list();
         assert!(store.has(&key), "it is there until the list is complete without it");

@@ -6,12 +6,13 @@ use futures_util::future::BoxFuture;
 use kube::{
     Api, Client, Resource, ResourceExt,
     api::{DeleteParams, ObjectMeta, Patch, PatchParams, PostParams, Preconditions},
-    core::{ClusterResourceScope, NamespaceResourceScope},
+    core::{ClusterResourceScope, NamespaceResourceScope, Request},
 };
-use serde::{Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
 
 use crate::{
+    decode::Decoded,
     fleet::{Shared, Tracks},
     metrics::{Metrics, Verb},
     pace::is_busy,
@@ -20,19 +21,12 @@ use crate::{
 
 /// A kind that can be written.
 pub trait Kind:
-    Resource<DynamicType = (), Scope: Place<Self>>
-    + Clone
-    + fmt::Debug
-    + Serialize
-    + DeserializeOwned
-    + Send
-    + Sync
-    + 'static
+    Resource<DynamicType = (), Scope: Place> + Clone + fmt::Debug + Serialize + DeserializeOwned + Send + Sync + 'static
 {
 }
 
 impl<K> Kind for K where
-    K: Resource<DynamicType = (), Scope: Place<K>>
+    K: Resource<DynamicType = (), Scope: Place>
         + Clone
         + fmt::Debug
         + Serialize
@@ -44,19 +38,19 @@ impl<K> Kind for K where
 }
 
 /// Where the objects of a kind are.
-pub trait Place<K> {
-    /// The objects of the kind, in that namespace if the kind has namespaces.
-    fn api(client: Client, namespace: &str) -> Api<K>;
+pub trait Place: Sized {
+    /// The objects of a kind, in that namespace if the kind has namespaces.
+    fn api<K: Resource<DynamicType = (), Scope = Self>>(client: Client, namespace: &str) -> Api<K>;
 }
 
-impl<K: Resource<DynamicType = (), Scope = Self>> Place<K> for NamespaceResourceScope {
-    fn api(client: Client, namespace: &str) -> Api<K> {
+impl Place for NamespaceResourceScope {
+    fn api<K: Resource<DynamicType = (), Scope = Self>>(client: Client, namespace: &str) -> Api<K> {
         Api::namespaced(client, namespace)
     }
 }
 
-impl<K: Resource<DynamicType = (), Scope = Self>> Place<K> for ClusterResourceScope {
-    fn api(client: Client, _: &str) -> Api<K> {
+impl Place for ClusterResourceScope {
+    fn api<K: Resource<DynamicType = (), Scope = Self>>(client: Client, _: &str) -> Api<K> {
         Api::all(client)
     }
 }
@@ -86,7 +80,7 @@ impl<F: Send + Sync + 'static> Write<F> {
     where
         F: Tracks<K>,
     {
-        let object = Arc::new(object);
+        let object = Arc::new(Decoded(Ok(object)));
         Self::new(Verb::Create, ObjectKey::of(&*object), None, move |api, manager| {
             let object = Arc::clone(&object);
             Box::pin(async move {
@@ -102,8 +96,8 @@ impl<F: Send + Sync + 'static> Write<F> {
     where
         F: Tracks<K>,
     {
-        let (object, over) = (Arc::new(object), Arc::new(over));
-        Self::new(Verb::Create, ObjectKey::of(&*object), None, move |api: Api<K>, manager| {
+        let (object, over) = (Arc::new(Decoded(Ok(object))), Arc::new(over));
+        Self::new(Verb::Create, ObjectKey::of(&*object), None, move |api: Api<Decoded<K>>, manager| {
             let (object, over) = (Arc::clone(&object), Arc::clone(&over));
             Box::pin(async move {
                 let params = PostParams { field_manager: Some(manager.to_owned()), ..PostParams::default() };
@@ -112,9 +106,10 @@ impl<F: Send + Sync + 'static> Write<F> {
                     made => return made.map(Some),
                 };
                 let name = object.name_any();
-                let there = api.get(&name).await?;
+                // What cannot be parsed is not taken over.
+                let Decoded(Ok(there)) = api.get(&name).await? else { return Err(kube::Error::Api(taken)) };
                 let Some(wanted) = over(&there) else { return Err(kube::Error::Api(taken)) };
-                api.replace(&name, &params, &for_state_of(&there, wanted)).await.map(Some)
+                api.replace(&name, &params, &Decoded(Ok(for_state_of(&there, wanted)))).await.map(Some)
             })
         })
     }
@@ -151,13 +146,13 @@ impl<F: Send + Sync + 'static> Write<F> {
     {
         let (stored, source, make) = (Arc::new(stored.clone()), Arc::new(source), Arc::new(make));
         let (key, last) = (ObjectKey::of(&*stored), last_seen(&*stored));
-        Self::new(Verb::Patch, key, Some(last), move |api: Api<K>, manager| {
+        Self::new(Verb::Patch, key, Some(last), move |api: Api<Decoded<K>>, manager| {
             let (stored, source, make) = (Arc::clone(&stored), Arc::clone(&source), Arc::clone(&make));
             Box::pin(async move {
                 let read = read::<S>(api.clone().into_client(), &source).await?;
                 let wanted = make(&read).map_err(|error| Useless::new::<S>(&source, error))?;
                 let Some(patch) = difference_of(&*stored, &wanted, |field| field == "status") else {
-                    return Ok(Some(K::clone(&stored)));
+                    return Ok(Some(Decoded(Ok(K::clone(&stored)))));
                 };
                 let params = PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() };
                 api.patch_status(&stored.name_any(), &params, &Patch::Merge(&patch)).await.map(Some)
@@ -188,8 +183,9 @@ impl<F: Send + Sync + 'static> Write<F> {
         F: Tracks<K>,
     {
         let last = last_seen(stored);
-        let (name, wanted) = (last.name.clone().unwrap_or_default(), Arc::new(for_state_of(stored, wanted)));
-        Self::new(Verb::Update, ObjectKey::of(stored), Some(last), move |api: Api<K>, manager| {
+        let name = last.name.clone().unwrap_or_default();
+        let wanted = Arc::new(Decoded(Ok(for_state_of(stored, wanted))));
+        Self::new(Verb::Update, ObjectKey::of(stored), Some(last), move |api: Api<Decoded<K>>, manager| {
             let params = PostParams { field_manager: Some(manager.to_owned()), ..PostParams::default() };
             let (name, wanted) = (name.clone(), Arc::clone(&wanted));
             Box::pin(async move { api.replace(&name, &params, &wanted).await.map(Some) })
@@ -201,7 +197,8 @@ impl<F: Send + Sync + 'static> Write<F> {
         F: Tracks<K>,
     {
         let (name, patch) = (stored.meta().name.clone()?, Arc::new(patch));
-        Some(Self::new(Verb::Patch, ObjectKey::of(stored), Some(last_seen(stored)), move |api: Api<K>, manager| {
+        let (key, last) = (ObjectKey::of(stored), last_seen(stored));
+        Some(Self::new(Verb::Patch, key, Some(last), move |api: Api<Decoded<K>>, manager| {
             let params = PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() };
             let (name, patch) = (name.clone(), Arc::clone(&patch));
             Box::pin(async move {
@@ -220,11 +217,11 @@ impl<F: Send + Sync + 'static> Write<F> {
         F: Tracks<K>,
     {
         let last = last_seen(stored);
-        Self::new(Verb::Delete, ObjectKey::of(stored), Some(last.clone()), move |api: Api<K>, _| {
+        Self::new(Verb::Delete, ObjectKey::of(stored), Some(last.clone()), move |api: Api<Decoded<K>>, _| {
             let ObjectMeta { name, uid, resource_version, .. } = last.clone();
             let params = DeleteParams::default().preconditions(Preconditions { uid, resource_version });
             Box::pin(async move {
-                let left = api.delete(&name.unwrap_or_default(), &params).await?.left();
+                let left = delete(api, &name.unwrap_or_default(), &params).await?;
                 // What waits for its finalizers is still there.
                 Ok(left.filter(|object| !object.finalizers().is_empty()))
             })
@@ -250,14 +247,17 @@ impl<F: Send + Sync + 'static> Write<F> {
         verb: Verb,
         key: ObjectKey,
         last: Option<ObjectMeta>,
-        call: impl Fn(Api<K>, &'static str) -> BoxFuture<'static, Result<Option<K>, kube::Error>> + Send + Sync + 'static,
+        call: impl Fn(Api<Decoded<K>>, &'static str) -> BoxFuture<'static, Result<Option<Decoded<K>>, kube::Error>>
+        + Send
+        + Sync
+        + 'static,
     ) -> Self
     where
         F: Tracks<K>,
     {
         let namespace = Arc::clone(&key.namespace);
         let send = move |client, fleet: Shared<F>, manager| -> BoxFuture<'static, Result<(), kube::Error>> {
-            let answer = call(<K::Scope as Place<K>>::api(client, &namespace), manager);
+            let answer = call(<K::Scope as Place>::api(client, &namespace), manager);
             let last = last.clone();
             Box::pin(async move {
                 let answer = answer.await;
@@ -268,7 +268,7 @@ impl<F: Send + Sync + 'static> Write<F> {
                 }
                 if let Some(mut object) = answer? {
                     object.meta_mut().managed_fields = None;
-                    fleet.apply(object);
+                    fleet.receive(object);
                 }
                 Ok(())
             })
@@ -333,11 +333,31 @@ impl From<Useless> for kube::Error {
 
 /// Reads an object that is kept nowhere.
 async fn read<S: Kind>(client: Client, key: &ObjectKey) -> Result<S, kube::Error> {
-    let api = <S::Scope as Place<S>>::api(client, &key.namespace);
+    let api = <S::Scope as Place>::api::<S>(client, &key.namespace);
     api.get(&key.name).await.map_err(|error| match error {
         kube::Error::Api(status) if !is_busy(&status) => Useless::new::<S>(key, status.message.clone()).into(),
         error => error,
     })
+}
+
+/// Deletes an object. The answer is the object, if that is still there. kube's own call parses the answer in a way that fails for an
+/// object that is nested deeply.
+async fn delete<K: Kind>(
+    api: Api<Decoded<K>>,
+    name: &str,
+    params: &DeleteParams,
+) -> Result<Option<Decoded<K>>, kube::Error> {
+    #[derive(Deserialize)]
+    struct Answer {
+        kind: Option<String>,
+    }
+    let request = Request::new(api.resource_url()).delete(name, params).map_err(kube::Error::BuildRequest)?;
+    let text = api.into_client().request_text(request).await?;
+    let answer: Answer = serde_json::from_str(&text).map_err(kube::Error::SerdeError)?;
+    if answer.kind.as_deref() == Some("Status") {
+        return Ok(None);
+    }
+    Decoded::parse(&text).map(Some).map_err(kube::Error::SerdeError)
 }
 
 /// What has to be known of an object to tell that it is gone.

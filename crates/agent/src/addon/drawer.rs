@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use drover_api::names::KEPT_BY_LABEL;
 use drover_engine::registration::enrolment::{Access, Imprint, Kept, Means, Place, Proof};
 use drover_runtime::{
-    fleet::Tracks,
+    fleet::{ReportsDefects, Tracks},
     store::{Change, Store},
 };
 use k8s_openapi::{ByteString, api::core::v1::Secret};
@@ -54,6 +54,8 @@ impl Drawer {
         self.secrets.iter().next().map(|(_, secret)| &**secret)
     }
 }
+
+impl ReportsDefects for Drawer {}
 
 impl Tracks<Secret> for Drawer {
     fn store(&mut self) -> &mut Store<Secret> {

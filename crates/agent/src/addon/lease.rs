@@ -39,7 +39,7 @@ impl Observer<Lease> for LeaseWatch {
                 let renewed = lease.spec.and_then(|spec| spec.renew_time).map(|time| time.0);
                 self.saw(Seen::Renewed(renewed));
             }
-            Sighting::Unreadable(_) => self.was_listed.store(true, Ordering::Relaxed),
+            Sighting::Damaged(_) => self.was_listed.store(true, Ordering::Relaxed),
             Sighting::Gone(_) => self.saw(Seen::Missing),
             Sighting::ListEnds if !self.was_listed.load(Ordering::Relaxed) => self.saw(Seen::Missing),
             // Who can not look does not know whether it is renewed.

@@ -10,7 +10,8 @@ use drover_api::work::{AppliedManifestWork, ManifestWork};
 use drover_engine::work::{self, Presence, RawJson};
 use drover_runtime::{
     clock::Clock,
-    fleet::Tracks,
+    decode::Damaged,
+    fleet::{ReportsDefects, Tracks},
     queue::Queue,
     store::{Change, ObjectKey, Store},
 };
@@ -190,9 +191,16 @@ impl Site {
     }
 }
 
+impl ReportsDefects for Site {}
+
 impl Tracks<ManifestWork> for Site {
     fn store(&mut self) -> &mut Store<ManifestWork> {
         &mut self.works
+    }
+
+    /// The agent writes anew what is missing in the status.
+    fn salvage(damaged: &Damaged<ManifestWork>) -> Option<ManifestWork> {
+        damaged.without_defects()
     }
 
     fn trim(work: &mut ManifestWork) {

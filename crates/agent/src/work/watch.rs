@@ -130,7 +130,7 @@ impl Observer<PartialObjectMeta<DynamicObject>> for KindWatch {
                 self.saw(&place, object.metadata.resource_version.as_deref());
                 self.list(place);
             }
-            Sighting::Unreadable(key) => self.list(self.place(key)),
+            Sighting::Damaged(damaged) => self.list(self.place(ObjectKey::of_meta(&damaged.metadata))),
             Sighting::Gone(last) => self.saw(&self.place(ObjectKey::of_meta(&last)), None),
             Sighting::ListEnds => {
                 let listed = std::mem::take(&mut *self.listed());

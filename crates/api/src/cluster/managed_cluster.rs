@@ -2,10 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::{
-    ByteString,
-    apimachinery::pkg::apis::meta::v1::{Condition, Time},
-};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -93,9 +90,11 @@ pub struct ClientConfig {
     /// The address, such as `https://api.example.com:6443`.
     pub url: String,
     /// The certificates that the address is checked against, in PEM.
+    // Base64, and not decoded: an agent writes it, the hub does not use it, and Kubernetes accepts
+    // spellings that a strict decoder refuses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::bytes")]
-    pub ca_bundle: Option<ByteString>,
+    pub ca_bundle: Option<String>,
 }
 
 /// A mark on a cluster that placements have to tolerate.

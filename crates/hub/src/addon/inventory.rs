@@ -16,10 +16,12 @@ use drover_engine::addon::{
     configuration::asks_for_something,
     inheritance::{is_managed, passes_on_the_same, strategy},
     install::{Choice, answers_the_same},
+    invalid_status::with_invalid_status,
 };
 use drover_engine::cluster::marks::Feature;
 use drover_engine::template::{has_the_same_registries, is_as_reachable};
 use drover_runtime::{
+    decode::Damaged,
     fleet::Tracks,
     store::{Change, ObjectKey, Store},
 };
@@ -361,6 +363,10 @@ impl Tracks<ClusterManagementAddOn> for Fleet {
 impl Tracks<ManagedClusterAddOn> for Fleet {
     fn store(&mut self) -> &mut Store<ManagedClusterAddOn> {
         &mut self.addons.mcas
+    }
+
+    fn salvage(damaged: &Damaged<ManagedClusterAddOn>) -> Option<ManagedClusterAddOn> {
+        Some(with_invalid_status(damaged.without_defects()?, &damaged.defect.to_string()))
     }
 
     fn changed(&mut self, change: &Change<ManagedClusterAddOn>) {

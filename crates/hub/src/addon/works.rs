@@ -4,8 +4,9 @@ use drover_api::{
     names::{ADDON_NAME_LABEL, ADDON_NAMESPACE_LABEL},
     work::{ManifestWork, ManifestWorkSpec},
 };
-use drover_engine::template;
+use drover_engine::{template, work::invalid_status};
 use drover_runtime::{
+    decode::Damaged,
     fleet::Tracks,
     store::{Change, ObjectKey, Store},
 };
@@ -34,6 +35,10 @@ fn is_deployed(work: &ManifestWork) -> bool {
 impl Tracks<ManifestWork> for Fleet {
     fn store(&mut self) -> &mut Store<ManifestWork> {
         &mut self.addons.works
+    }
+
+    fn salvage(damaged: &Damaged<ManifestWork>) -> Option<ManifestWork> {
+        damaged.with_status(&invalid_status(&damaged.metadata, &damaged.defect.to_string()))
     }
 
     fn trim(work: &mut ManifestWork) {

@@ -114,19 +114,23 @@ pub(super) fn end_access(fleet: &Fleet, name: &ClusterName) -> Vec<Write<Fleet>>
 #[cfg(test)]
 mod tests {
     use drover_api::names::CLUSTER_FINALIZER;
-    use drover_runtime::clock::ManualClock;
+    use drover_runtime::{clock::ManualClock, decode::Defect};
     use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
     use super::*;
     use crate::fleet::Queues;
+
+    fn defect() -> Defect {
+        Defect { path: "spec".to_owned(), message: "invalid".to_owned() }
+    }
 
     #[test]
     fn an_add_on_that_can_not_be_read_is_removed_all_the_same() {
         let now = Timestamp::UNIX_EPOCH;
         let clock = ManualClock::at(now).clock();
         let mut fleet = Fleet::new(Queues::new(&clock), clock);
-        fleet.addons.mcas.keep(&ObjectKey::namespaced("one", "odd"));
-        fleet.addons.mcas.keep(&ObjectKey::namespaced("two", "other"));
+        fleet.addons.mcas.keep(&ObjectKey::namespaced("one", "odd"), defect());
+        fleet.addons.mcas.keep(&ObjectKey::namespaced("two", "other"), defect());
         let mut cluster = ManagedCluster::default();
         cluster.metadata.name = Some("one".to_owned());
         cluster.metadata.deletion_timestamp = Some(Time(now));

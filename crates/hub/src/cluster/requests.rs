@@ -7,6 +7,7 @@ use drover_engine::{
     registration::request::addon_of_request,
 };
 use drover_runtime::{
+    decode::Damaged,
     fleet::Tracks,
     store::{Change, ObjectKey, Store},
 };
@@ -51,6 +52,14 @@ impl Belongings {
 impl Tracks<CertificateSigningRequest> for Fleet {
     fn store(&mut self) -> &mut Store<CertificateSigningRequest> {
         &mut self.belongings.requests
+    }
+
+    /// A request that cannot be parsed is neither approved nor signed: the defect may hide that it was denied.
+    fn fall_back(
+        _: &Damaged<CertificateSigningRequest>,
+        _: Option<&CertificateSigningRequest>,
+    ) -> Option<CertificateSigningRequest> {
+        None
     }
 
     fn changed(&mut self, change: &Change<CertificateSigningRequest>) {

@@ -435,7 +435,10 @@ fn what_is_found_says_what_is_known() {
     let there = Found::Content { hash: spec_hash("{}"), generation: Some(3), version: None };
     assert_eq!(states, [there, Found::Forbidden, Found::NoSuchType, Found::NotYet, Found::Missing]);
 
-    scene.see("things.example.com", Sighting::Unreadable(ObjectKey::namespaced("ns", "one")));
+    let deep = format!("{}1{}", "{\"a\":".repeat(200), "}".repeat(200));
+    let text = format!(r#"{{ "metadata": {{ "namespace": "ns", "name": "one" }}, "spec": {deep} }}"#);
+    let Decoded(Err(damaged)) = Decoded::parse(&text).expect("it has metadata") else { panic!("it is nested deeply") };
+    scene.see("things.example.com", Sighting::Damaged(damaged));
     assert_eq!(found(&scene), Found::NotYet, "it is there, but what it says is not known");
 }
 

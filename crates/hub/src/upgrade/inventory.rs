@@ -14,8 +14,10 @@ use drover_engine::{
         operator_work::Approver,
         work::PartWork,
     },
+    work::invalid_status,
 };
 use drover_runtime::{
+    decode::Damaged,
     fleet::Tracks,
     store::{Change, ObjectKey, Store},
 };
@@ -243,6 +245,10 @@ impl Tracks<ClusterUpgrade> for Fleet {
 impl Tracks<UpgradeWork> for Fleet {
     fn store(&mut self) -> &mut Store<UpgradeWork> {
         &mut self.upgrades.works
+    }
+
+    fn salvage(damaged: &Damaged<UpgradeWork>) -> Option<UpgradeWork> {
+        damaged.with_status(&invalid_status(&damaged.metadata, &damaged.defect.to_string()))
     }
 
     fn changed(&mut self, change: &Change<UpgradeWork>) {

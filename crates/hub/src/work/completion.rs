@@ -3,9 +3,13 @@
 //! Watches all works, of which it reads three fields, and keeps those that say how long they are to stay. Its key is a work. It deletes works.
 
 use drover_api::names::{REPLICA_SET_LABEL, UPGRADE_LABEL};
-use drover_engine::work::completion::{Fate, decide};
+use drover_engine::work::{
+    completion::{Fate, decide},
+    invalid_status,
+};
 use drover_runtime::{
     controller::{Plan, Reconciler},
+    decode::Damaged,
     fleet::Tracks,
     store::{Change, ObjectKey, Store},
     write::Write,
@@ -63,6 +67,10 @@ is_a_manifest_work!(FinishingWork);
 impl Tracks<FinishingWork> for Fleet {
     fn store(&mut self) -> &mut Store<FinishingWork> {
         &mut self.work_sets.finishing
+    }
+
+    fn salvage(damaged: &Damaged<FinishingWork>) -> Option<FinishingWork> {
+        damaged.with_status(&invalid_status(&damaged.metadata, &damaged.defect.to_string()))
     }
 
     fn trim(work: &mut FinishingWork) {

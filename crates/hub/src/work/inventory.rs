@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use drover_api::{cluster::ManagedCluster, reference::ClusterName, work::ManifestWorkReplicaSet};
-use drover_engine::{addon::install::answers_the_same, template::is_as_reachable};
+use drover_engine::{addon::install::answers_the_same, template::is_as_reachable, work::invalid_status};
 use drover_runtime::{
+    decode::Damaged,
     fleet::Tracks,
     store::{Change, ObjectKey, Store},
 };
@@ -161,6 +162,10 @@ impl Tracks<ManifestWorkReplicaSet> for Fleet {
 impl Tracks<PlacedWork> for Fleet {
     fn store(&mut self) -> &mut Store<PlacedWork> {
         &mut self.work_sets.works
+    }
+
+    fn salvage(damaged: &Damaged<PlacedWork>) -> Option<PlacedWork> {
+        damaged.with_status(&invalid_status(&damaged.metadata, &damaged.defect.to_string()))
     }
 
     fn changed(&mut self, change: &Change<PlacedWork>) {

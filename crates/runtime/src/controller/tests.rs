@@ -21,7 +21,7 @@ use tokio::{sync::watch, task::JoinHandle};
 use super::*;
 use crate::{
     clock::{ManualClock, Tick},
-    fleet::Tracks,
+    fleet::{ReportsDefects, Tracks},
     informer::Freshness,
     lease::Leadership,
     store::{Change, ObjectKey, Store},
@@ -30,6 +30,8 @@ use crate::{
 /// A fleet of objects that are there or not.
 #[derive(Default)]
 struct Shelf(Store<ConfigMap>);
+
+impl ReportsDefects for Shelf {}
 
 impl Tracks<ConfigMap> for Shelf {
     fn store(&mut self) -> &mut Store<ConfigMap> {

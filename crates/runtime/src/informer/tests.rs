@@ -21,6 +21,8 @@ use super::*;
 enum Things {
     /// One object, in that version.
     One(u64),
+    /// One object, and one that is nested too deeply.
+    OneAndDamaged,
     /// Nothing but a refusal.
     None(u16),
 }
@@ -34,10 +36,14 @@ impl Played {
     }
 
     fn informer(&self, freshness: &Freshness) -> Informer<DynamicObject> {
+        self.informer_counting(freshness, &Metrics::new())
+    }
+
+    fn informer_counting(&self, freshness: &Freshness, metrics: &Metrics) -> Informer<DynamicObject> {
         let routes = Router::new().route("/apis/example.com/v1/things", get(answer)).with_state(self.clone());
         let kind = ApiResource::from_gvk(&GroupVersionKind::gvk("example.com", "v1", "Thing"));
         let member = Arc::new(freshness.join("Thing"));
-        Informer::of(Client::new(routes, "default"), &kind, member, &Metrics::new())
+        Informer::of(Client::new(routes, "default"), &kind, member, metrics)
     }
 }
 
@@ -49,10 +55,17 @@ async fn answer(State(Played(things)): State<Played>, RawQuery(query): RawQuery)
             let status = serde_json::to_vec(&status).expect("a status is JSON");
             (StatusCode::from_u16(code).expect("a valid code"), status).into_response()
         }
-        Things::One(_) if query.is_some_and(|query| query.contains("watch=true")) => {
+        Things::One(_) | Things::OneAndDamaged if query.is_some_and(|query| query.contains("watch=true")) => {
             // Nothing happens until it ends, because something else is served.
             let _ = things.subscribe().wait_for(|things| *things != now).await;
             ().into_response()
+        }
+        Things::OneAndDamaged => {
+            let deep = format!("{}1{}", "{\"a\":".repeat(200), "}".repeat(200));
+            let items = format!(
+                r#"{{ "metadata": {{ "name": "deep" }}, "spec": {deep} }}, {{ "metadata": {{ "name": "one" }} }}"#
+            );
+            format!(r#"{{ "metadata": {{ "resourceVersion": "1" }}, "items": [{items}] }}"#).into_response()
         }
         Things::One(version) => {
             let version = version.to_string();
@@ -70,6 +83,7 @@ impl Observer<DynamicObject> for Notes {
     fn observe(&self, sighting: Sighting<DynamicObject>) {
         let note = match sighting.map(|object| object.name_any()) {
             Sighting::Object(name) => name,
+            Sighting::Damaged(damaged) => format!("damaged {}", damaged.metadata.name.unwrap_or_default()),
             other => format!("{other:?}"),
         };
         self.0.send_modify(|notes| notes.push(note));
@@ -167,4 +181,25 @@ async fn what_was_listed_and_fails_now_stays_as_it_was() {
         () = test => {}
     }
     assert_eq!(notes.take(), ["ListBegins", "one", "ListEnds", "Broken"]);
+}
+
+#[tokio::test]
+async fn damaged_object_is_counted_and_stops_no_watch() {
+    let (freshness, notes, metrics) = (Freshness::default(), Notes::default(), Metrics::new());
+    let played = Played::with(Things::OneAndDamaged);
+    let informer = played.informer_counting(&freshness, &metrics);
+    let test = async {
+        freshness.complete().await;
+        assert_eq!(notes.take(), ["ListBegins", "damaged deep", "one", "ListEnds"]);
+        let line = "drover_damaged_objects{kind=\"Thing\"} 1";
+        assert!(metrics.encode().contains(line), "{}", metrics.encode());
+        played.0.send_replace(Things::One(2));
+        freshness.renew().await;
+        assert_eq!(notes.take().last().map(String::as_str), Some("ListEnds"));
+        assert!(metrics.encode().contains("drover_damaged_objects{kind=\"Thing\"} 0"), "{}", metrics.encode());
+    };
+    tokio::select! {
+        refusal = informer.run_until_refused(&notes) => panic!("{refusal:?}"),
+        () = test => {}
+    }
 }

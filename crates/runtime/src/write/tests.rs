@@ -11,7 +11,10 @@ use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::core::Status;
 
 use super::*;
-use crate::store::{Change, Store};
+use crate::{
+    fleet::ReportsDefects,
+    store::{Change, Store},
+};
 
 fn namespace(value: Value) -> Namespace {
     serde_json::from_value(value).expect("a valid namespace")
@@ -63,6 +66,8 @@ fn the_status_is_written_on_its_own() {
 /// A fleet of namespaces.
 #[derive(Default)]
 struct Shelf(Store<Namespace>);
+
+impl ReportsDefects for Shelf {}
 
 impl Tracks<Namespace> for Shelf {
     fn store(&mut self) -> &mut Store<Namespace> {

@@ -11,7 +11,7 @@ use drover_runtime::{
     clock::Clock,
     informer::{Freshness, Informer, Observer, Refusal, Sighting},
     metrics::Metrics,
-    store::Store,
+    store::{ObjectKey, Store},
 };
 use kube::{Client, CustomResourceExt, Resource, runtime::watcher};
 use serde::de::DeserializeOwned;
@@ -186,7 +186,9 @@ where
             match sighting {
                 Sighting::ListBegins => shelf.objects.begin_list(),
                 Sighting::Object(object) => drop(shelf.objects.apply(object)),
-                Sighting::Unreadable(key) => shelf.objects.keep(&key),
+                Sighting::Damaged(damaged) => {
+                    shelf.objects.keep(&ObjectKey::of_meta(&damaged.metadata), damaged.defect);
+                }
                 Sighting::Gone(last) => drop(shelf.objects.delete(&last)),
                 Sighting::ListEnds => {
                     shelf.objects.end_list();

@@ -1,6 +1,7 @@
 //! What the install controller writes, and what it keeps in mind.
 
 use drover_api::names::{CLEANUP_PRIORITY_ANNOTATION, INSTALLED_ANNOTATION};
+use drover_runtime::decode::Defect;
 use k8s_openapi::api::core::v1::Namespace;
 use serde_json::{Value, json};
 
@@ -89,9 +90,10 @@ fn what_hinders_an_add_on_is_looked_at_again() {
 fn a_slice_that_can_not_be_read_may_be_any_placements() {
     let (mut scene, installs) = (placed(&["one"]), installs());
     scene.on_cluster("two", "hello", &ours());
-    scene.fleet.decisions.keep(&ObjectKey::namespaced("elsewhere", "odd"));
+    let defect = Defect { path: "status".to_owned(), message: "invalid".to_owned() };
+    scene.fleet.decisions.keep(&ObjectKey::namespaced("elsewhere", "odd"), defect.clone());
     assert_eq!(words(&scene.plan(&installs, &hello())).len(), 2);
-    scene.fleet.decisions.keep(&ObjectKey::namespaced("default", "odd"));
+    scene.fleet.decisions.keep(&ObjectKey::namespaced("default", "odd"), defect);
     assert_eq!(words(&scene.plan(&installs, &hello())).len(), 0);
 }
 
