@@ -3,6 +3,7 @@
 mod addons;
 mod bad_input;
 mod bounds;
+mod deeply_nested;
 mod join;
 mod killed;
 mod outage;

@@ -1,5 +1,7 @@
 //! Clusters, from their application to their removal: what the hub gives them, what it says of them, and what their agents may do.
 
+pub(crate) mod invalid_values;
+
 use std::{collections::BTreeSet, time::Duration};
 
 use drover_api::{
@@ -465,6 +467,15 @@ async fn a_cluster_is_labelled_with_how_its_add_ons_are(world: World) {
     hub.stop().await;
 }
 
+/// Has a server be less strict than ours, so that it stores what cannot be parsed.
+async fn accept_any_lease_duration(world: &World) {
+    let loose = json!([{ "op": "remove", "path": "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/leaseDurationSeconds/type" },
+        { "op": "remove", "path": "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/leaseDurationSeconds/format" },
+        { "op": "add", "path": "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/leaseDurationSeconds/x-kubernetes-preserve-unknown-fields", "value": true }]);
+    let crd = "crd/managedclusters.cluster.open-cluster-management.io";
+    world.kubectl(["patch", crd, "--type=json", "-p", &loose.to_string()]).await.success();
+}
+
 async fn one_cluster_that_can_not_be_read_holds_up_nobody(world: World) {
     let client = as_hub(&world).await;
     let hub = start(client.clone(), None).await;
@@ -476,12 +487,7 @@ async fn one_cluster_that_can_not_be_read_holds_up_nobody(world: World) {
     hub.stop().await;
     let had = access(&world, "odd").await;
     assert_eq!(had.len(), 3, "{had:?}");
-    // A server that is less strict than ours stores what nobody can read.
-    let loose = json!([{ "op": "remove", "path": "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/leaseDurationSeconds/type" },
-        { "op": "remove", "path": "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/leaseDurationSeconds/format" },
-        { "op": "add", "path": "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/leaseDurationSeconds/x-kubernetes-preserve-unknown-fields", "value": true }]);
-    let crd = "crd/managedclusters.cluster.open-cluster-management.io";
-    world.kubectl(["patch", crd, "--type=json", "-p", &loose.to_string()]).await.success();
+    accept_any_lease_duration(&world).await;
     let odd = r#"{"spec":{"leaseDurationSeconds":"soon"}}"#;
     world.kubectl(["patch", "managedcluster", "odd", "--type=merge", "-p", odd]).await.success();
 

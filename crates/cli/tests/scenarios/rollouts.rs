@@ -5,6 +5,7 @@ mod canary;
 mod choices;
 mod edits;
 mod groups;
+mod invalid_status;
 mod killed;
 mod lifecycle;
 mod observer;

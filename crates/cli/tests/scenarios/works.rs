@@ -3,6 +3,7 @@
 mod bad_input;
 mod completion;
 mod deletion;
+mod invalid_status;
 mod killed;
 mod naming;
 mod selection;

@@ -14,6 +14,7 @@ use std::{
 };
 
 use drover_api::{addon::ManagedClusterAddOn, names::ADDON_NAME_LABEL, work::ManifestWork};
+use drover_runtime::decode::Decoded;
 use futures_util::{StreamExt, stream};
 use k8s_openapi::{NamespaceResourceScope, serde::de::DeserializeOwned};
 use kube::{
@@ -153,6 +154,13 @@ impl Stage {
         });
     }
 
+    /// Notes what can be parsed of an object: scenarios have agents report invalid values.
+    fn seen_decoded<K: Watched>(&self, object: Decoded<K>) {
+        if let Some(object) = object.0.map_or_else(|damaged| damaged.without_defects(), Some) {
+            self.seen(object);
+        }
+    }
+
     /// Notes what became of an object that was changed; not if it is gone by now.
     fn answered<K: Watched>(&self, object: K) {
         let (cluster, name) = place(&object);
@@ -278,7 +286,7 @@ async fn serve(stage: Arc<Stage>, mut queued: UnboundedReceiver<String>) {
 }
 
 /// Keeps what is known of all objects of a kind.
-async fn follow<K: Watched>(stage: Arc<Stage>, api: Api<K>, config: watcher::Config) {
+async fn follow<K: Watched>(stage: Arc<Stage>, api: Api<Decoded<K>>, config: watcher::Config) {
     let mut events = watcher(api, config).default_backoff().boxed();
     let mut listed = BTreeSet::new();
     while let Some(event) = events.next().await {
@@ -286,10 +294,10 @@ async fn follow<K: Watched>(stage: Arc<Stage>, api: Api<K>, config: watcher::Con
             Ok(watcher::Event::Init) => listed.clear(),
             Ok(watcher::Event::InitApply(object)) => {
                 listed.insert(place(&object));
-                stage.seen(object);
+                stage.seen_decoded(object);
             }
             Ok(watcher::Event::InitDone) => stage.listed::<K>(&listed),
-            Ok(watcher::Event::Apply(object)) => stage.seen(object),
+            Ok(watcher::Event::Apply(object)) => stage.seen_decoded(object),
             Ok(watcher::Event::Delete(object)) => {
                 let (cluster, name) = place(&object);
                 stage.gone::<K>(&cluster, &name);
@@ -301,7 +309,7 @@ async fn follow<K: Watched>(stage: Arc<Stage>, api: Api<K>, config: watcher::Con
 }
 
 /// The cluster and the name of an object.
-fn place<K: Watched>(object: &K) -> (String, String) {
+fn place<K: Resource>(object: &K) -> (String, String) {
     (object.namespace().unwrap_or_default(), object.name_any())
 }
 
