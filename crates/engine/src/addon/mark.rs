@@ -60,6 +60,8 @@ pub enum Verdict {
     Proven,
     /// What was sent to it could not be applied there.
     Failing,
+    /// The cluster ran it, and then a work could not be applied there. The published reason is that of `Failing`.
+    NoLongerApplied,
     /// It ran it, and then turned unhealthy.
     Unhealthy,
     /// It ran it, and then something was done to its works that it has not reported on yet. It does not begin anew, and does not prove
@@ -68,21 +70,45 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    const ALL: [Self; 5] = [Self::Moving, Self::Proven, Self::Failing, Self::Unhealthy, Self::Unsettled];
+    const ALL: [Self; 6] =
+        [Self::Moving, Self::Proven, Self::Failing, Self::NoLongerApplied, Self::Unhealthy, Self::Unsettled];
 
     /// Whether a cluster that stands so has come to run the set.
     #[must_use]
     pub fn has_run(self) -> bool {
-        matches!(self, Self::Proven | Self::Unhealthy | Self::Unsettled)
+        match self {
+            Self::Proven | Self::NoLongerApplied | Self::Unhealthy | Self::Unsettled => true,
+            Self::Moving | Self::Failing => false,
+        }
+    }
+
+    /// What a cluster that stands so comes to when it is found to stand otherwise to the same set. A report on a set that the
+    /// cluster ran never makes it begin anew. A cluster that failed after that stays failed until it is proven again.
+    fn then(self, found: Self) -> Self {
+        match (self, found) {
+            (Self::Unhealthy | Self::NoLongerApplied, Self::Moving | Self::Failing) => self,
+            (Self::Proven | Self::Unsettled, Self::Moving) => Self::Unsettled,
+            (Self::Proven | Self::Unsettled, Self::Failing) => Self::NoLongerApplied,
+            (_, found) => found,
+        }
     }
 
     fn reason(self) -> &'static str {
         match self {
             Self::Moving => "Moving",
             Self::Proven => "Proven",
-            Self::Failing => "Failing",
+            Self::Failing | Self::NoLongerApplied => "Failing",
             Self::Unhealthy => "Unhealthy",
             Self::Unsettled => "Unsettled",
+        }
+    }
+
+    /// The status of the condition. `Unknown` tells a cluster that ran the set and fails now from one that never ran it.
+    fn holds(self) -> Holds {
+        match self {
+            Self::Proven => Holds::Yes,
+            Self::NoLongerApplied => Holds::Unknown,
+            Self::Moving | Self::Failing | Self::Unhealthy | Self::Unsettled => Holds::No,
         }
     }
 }
@@ -92,7 +118,10 @@ impl Proof {
     #[must_use]
     pub fn read(conditions: &[Condition]) -> Option<Self> {
         let condition = find(conditions, PROVEN)?;
-        let verdict = Verdict::ALL.into_iter().find(|verdict| verdict.reason() == condition.reason)?;
+        let mut said = Verdict::ALL.into_iter().filter(|verdict| verdict.reason() == condition.reason);
+        let is_exact =
+            |verdict: &Verdict| condition::holds(std::slice::from_ref(condition), PROVEN) == Some(verdict.holds());
+        let verdict = said.clone().find(is_exact).or_else(|| said.next())?;
         Some(Self { set: condition.message.parse().ok()?, verdict, since: condition.last_transition_time.0 })
     }
 
@@ -102,17 +131,18 @@ impl Proof {
         conditions.retain(|condition| {
             condition.type_ != PROVEN || Self::read(std::slice::from_ref(condition)) == Some(self.clone())
         });
-        let holds = Holds::from(self.verdict == Verdict::Proven);
-        let says =
-            Says { type_: PROVEN, holds, reason: self.verdict.reason(), message: self.set.as_str(), generation: None };
+        let (holds, reason) = (self.verdict.holds(), self.verdict.reason());
+        let says = Says { type_: PROVEN, holds, reason, message: self.set.as_str(), generation: None };
         condition::with(conditions, says, self.since)
     }
 
     /// The proof that follows on this one when a cluster is found to stand so to a set: the same one, or a new one as of now.
     #[must_use]
-    pub fn follow(former: Option<&Self>, set: SetFingerprint, verdict: Verdict, now: Timestamp) -> Self {
+    pub fn follow(former: Option<&Self>, set: SetFingerprint, found: Verdict, now: Timestamp) -> Self {
+        let former = former.filter(|former| former.set == set);
+        let verdict = former.map_or(found, |former| former.verdict.then(found));
         match former {
-            Some(former) if former.set == set && former.verdict == verdict => former.clone(),
+            Some(former) if former.verdict == verdict => former.clone(),
             _ => Self { set, verdict, since: now },
         }
     }
@@ -162,5 +192,40 @@ mod tests {
         assert_eq!(later.since, at(1));
         let other = Proof::follow(Some(&proof), set("ffffffffffffffff"), Verdict::Proven, at(2));
         assert_eq!(other.since, at(2));
+    }
+
+    #[test]
+    fn a_report_never_makes_a_cluster_forget_the_revision_that_it_ran() {
+        use Verdict::{Failing, Moving, NoLongerApplied, Proven, Unhealthy, Unsettled};
+        let rows = [
+            (Proven, Moving, Unsettled),
+            (Proven, Failing, NoLongerApplied),
+            (Unsettled, Moving, Unsettled),
+            (Unsettled, Failing, NoLongerApplied),
+            (NoLongerApplied, Moving, NoLongerApplied),
+            (NoLongerApplied, Failing, NoLongerApplied),
+            (NoLongerApplied, Unhealthy, Unhealthy),
+            (NoLongerApplied, Proven, Proven),
+            (Unhealthy, Moving, Unhealthy),
+            (Unhealthy, Failing, Unhealthy),
+            (Unhealthy, Proven, Proven),
+            (Moving, Failing, Failing),
+            (Failing, Moving, Moving),
+        ];
+        let name = || set("0123456789abcdef");
+        for (former, found, expected) in rows {
+            let before = Proof { set: name(), verdict: former, since: at(1) };
+            let after = Proof::follow(Some(&before), name(), found, at(2));
+            assert_eq!(after.verdict, expected, "{former:?} {found:?}");
+            assert_eq!(after.since, if former == expected { at(1) } else { at(2) }, "{former:?} {found:?}");
+            let other = Proof::follow(Some(&before), set("ffffffffffffffff"), found, at(2));
+            assert_eq!(other.verdict, found, "the other revision never ran");
+        }
+    }
+
+    #[test]
+    fn the_published_reasons_stay_five() {
+        let reasons: std::collections::BTreeSet<_> = Verdict::ALL.into_iter().map(Verdict::reason).collect();
+        assert_eq!(reasons, ["Failing", "Moving", "Proven", "Unhealthy", "Unsettled"].into());
     }
 }

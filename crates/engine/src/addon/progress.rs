@@ -232,14 +232,16 @@ pub fn prove(evidence: &Evidence<'_>) -> Finding {
     if let Maker::Nobody(why) = evidence.maker {
         return Finding::Failing(Obstacle::NotMade(why.to_owned()));
     }
-    if let Some(refused) = evidence.refused() {
+    // Who ran it is unhealthy when it says so, whatever is going on with its works.
+    let not_well = evidence.not_well();
+    let sick = not_well.as_ref().filter(|obstacle| obstacle.is_of_health() && evidence.has_run());
+    if let (None, Some(refused)) = (sick, evidence.refused()) {
         return Finding::Failing(refused);
     }
     let obstacle = if evidence.has_run() {
-        // Who ran it is unhealthy when it says so, whatever is going on with its works.
-        evidence.not_well().or_else(|| evidence.unfinished())
+        not_well.or_else(|| evidence.unfinished())
     } else {
-        evidence.unfinished().or_else(|| evidence.not_well())
+        evidence.unfinished().or(not_well)
     };
     obstacle.map_or(Finding::Proven, |obstacle| evidence.not_there(obstacle))
 }

@@ -12,7 +12,7 @@ use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Condition, jiff::Timestamp}
 
 use super::{
     beside::beside,
-    mark::{Given, Proof, Verdict},
+    mark::{Given, Proof},
     progress::Finding,
     set::Set,
     words::{self, Move, Sentence, State, Vocabulary, Wait},
@@ -216,14 +216,7 @@ impl Versions {
 fn marked(conditions: Vec<Condition>, facts: &Facts<'_>, now: Timestamp) -> Vec<Condition> {
     let Some(holding) = facts.holding() else { return conditions };
     let former = Proof::read(&conditions);
-    let set = holding.set.fingerprint();
-    let has_run = former.as_ref().is_some_and(|proof| proof.verdict.has_run() && proof.set == set);
-    let verdict = match holding.finding.verdict() {
-        // Who ran it does not begin anew when a work is written again, or is gone for a moment.
-        Verdict::Moving if has_run => Verdict::Unsettled,
-        verdict => verdict,
-    };
-    let proof = Proof::follow(former.as_ref(), set, verdict, now);
+    let proof = Proof::follow(former.as_ref(), holding.set.fingerprint(), holding.finding.verdict(), now);
     proof.write(holding.given.write(conditions))
 }
 

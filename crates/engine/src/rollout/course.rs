@@ -11,7 +11,7 @@ use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 
 use super::{
     Entry, Rollout, Sets, Source, cycle,
-    gate::{Canaries, Shut, has_run, has_tried, is_unhealthy, is_well},
+    gate::{Canaries, Shut, has_run, has_tried, is_well, unhealthy_from},
     standing::{Goal, Measure, after},
 };
 use crate::addon::configuration::{ConfigName, Problem};
@@ -212,6 +212,8 @@ impl Rollout {
             for gate in &mut course.progress.gates {
                 gate.watching = self.watching(entry, gate, &given);
             }
+            let turns = self.unhealthy_canaries(entry, &course.progress).map(|(_, from)| from);
+            plan.wake = turns.filter(|from| *from > now).chain(plan.wake).min();
         }
         plan
     }
@@ -473,7 +475,7 @@ impl Rollout {
         let lane = &self.lanes[entry];
         let given = |name: &ClusterName| Some(self.members.get(name)?.addon.as_ref()?.given.as_ref()?.since);
         let last = lane.moving().filter_map(given).max();
-        let may_begin = self.may_begin(entry, progress, facts) && lane.slots() > 0;
+        let may_begin = self.may_begin(entry, progress, facts) && lane.has_turns();
         let until = last.map(|last| after(last, STUCK_AFTER)).filter(|until| *until > facts.now);
         if may_begin || until.is_some() || lane.decided().soaking > 0 {
             return Err(Shut::Finishing { set: former.clone(), until });
@@ -625,15 +627,24 @@ impl Rollout {
 
     /// A canary that was well with what its placement lets through, and is no longer.
     fn unhealthy_canary(&self, entry: usize, progress: &RolloutProgress) -> Option<ClusterName> {
+        let mut turned = self.unhealthy_canaries(entry, progress).filter(|(_, from)| *from <= self.now);
+        turned.next().map(|(name, _)| name.clone())
+    }
+
+    /// The canaries that were well with what their placement lets through, each with the time from which on it counts as unhealthy.
+    fn unhealthy_canaries<'p>(
+        &self,
+        entry: usize,
+        progress: &'p RolloutProgress,
+    ) -> impl Iterator<Item = (&'p ClusterName, Timestamp)> {
         let measure = &self.lanes[entry].measure;
-        let (goal, canary) = (measure.goal.as_ref()?, self.canaries[entry]?);
-        let gate = progress.gates.iter().find(|gate| gate.set == goal.fingerprint && gate.state == GateState::Open)?;
-        if measure.settled.is_some() {
-            return None;
-        }
-        let is_sick =
-            |name: &&ClusterName| self.members.get(*name).is_some_and(|member| is_unhealthy(member, &gate.set));
-        gate.watching.iter().filter(|name| self.stays_canary(canary, name)).find(is_sick).cloned()
+        let goal = measure.goal.as_ref().filter(|_| measure.settled.is_none()).map(|goal| &goal.fingerprint);
+        let is_open = |gate: &&Gate| Some(&gate.set) == goal && gate.state == GateState::Open;
+        let watched = progress.gates.iter().find(is_open).zip(self.canaries[entry]);
+        watched.into_iter().flat_map(move |(gate, canary)| {
+            let stays = gate.watching.iter().filter(move |name| self.stays_canary(canary, name));
+            stays.filter_map(|name| Some((name, unhealthy_from(self.members.get(name)?, &gate.set)?)))
+        })
     }
 
     /// Who is given something by an entry: all whose turn it is; if it is held up, only those who have nothing, and only what is

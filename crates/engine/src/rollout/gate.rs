@@ -10,7 +10,7 @@ use k8s_openapi::jiff::Timestamp;
 
 use super::{
     member::Member,
-    standing::{Goal, after},
+    standing::{Goal, PATIENCE, after},
     strategy::Strategy,
 };
 use crate::addon::mark::Verdict;
@@ -206,8 +206,14 @@ pub(super) fn is_well(member: &Member, set: &SetFingerprint) -> bool {
     proven_since(member, set).is_some()
 }
 
-/// Whether a cluster that ran that set is not well any more, unless it is left out.
-pub(super) fn is_unhealthy(member: &Member, set: &SetFingerprint) -> bool {
-    let proof = member.addon.as_ref().and_then(|addon| addon.proof.as_ref()).filter(|_| !member.steering.is_skipped);
-    proof.is_some_and(|proof| proof.set == *set && proof.verdict == Verdict::Unhealthy)
+/// From when on a cluster that ran that set counts as unhealthy, unless it is healthy or skipped. A work that is not applied any
+/// more has the same grace period as one that was never applied.
+pub(super) fn unhealthy_from(member: &Member, set: &SetFingerprint) -> Option<Timestamp> {
+    let proof =
+        member.addon.as_ref()?.proof.as_ref().filter(|proof| proof.set == *set && !member.steering.is_skipped)?;
+    match proof.verdict {
+        Verdict::Unhealthy => Some(Timestamp::MIN),
+        Verdict::NoLongerApplied => Some(after(proof.since, PATIENCE)),
+        Verdict::Moving | Verdict::Proven | Verdict::Failing | Verdict::Unsettled => None,
+    }
 }

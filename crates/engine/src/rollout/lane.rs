@@ -34,8 +34,8 @@ pub(super) struct Lane {
     line: BTreeSet<Ticket>,
     /// Those of them who have nothing yet.
     newcomers: BTreeSet<Ticket>,
-    /// Who is on the way to something else.
-    strays: BTreeSet<ClusterName>,
+    /// The clusters that are on the way to something else, in order.
+    strays: BTreeSet<Ticket>,
     /// Who was given the goal when the others had reached it.
     late: BTreeSet<(Timestamp, ClusterName)>,
     /// When clusters stand differently although nothing has happened.
@@ -220,7 +220,7 @@ impl Lane {
                         self.newcomers.insert(place.ticket.clone());
                     }
                 }
-                Standing::Stray => drop(self.strays.insert(name.clone())),
+                Standing::Stray => drop(self.strays.insert(place.ticket.clone())),
                 _ => {}
             }
         }
@@ -238,7 +238,7 @@ impl Lane {
         *self.tally(&place).of(&place.standing) -= 1;
         self.line.remove(&place.ticket);
         self.newcomers.remove(&place.ticket);
-        self.strays.remove(name);
+        self.strays.remove(&place.ticket);
         if let Some(alarm) = place.alarm {
             self.alarms.remove(&(alarm, name.clone()));
         }
@@ -303,10 +303,26 @@ impl Lane {
     }
 
     /// How many more clusters may be begun.
-    pub(super) fn slots(&self) -> usize {
+    fn slots(&self) -> usize {
         // Failures beyond what is tolerated keep their slots too, but then nothing is begun in any case, except for those who have nothing:
         // they are not held up by what others have failed of.
-        self.strategy.window.of(self.all().total()).saturating_sub(self.decided().occupied())
+        self.slots_beside(self.decided().occupied())
+    }
+
+    /// How many clusters that are on the way to something else may be turned around. Each has a slot of its own; but a failure
+    /// that was tolerated had none, and all of them at once may be more than the window.
+    fn slots_for_strays(&self) -> usize {
+        let decided = self.decided();
+        self.slots_beside(decided.occupied() - decided.strays)
+    }
+
+    fn slots_beside(&self, occupied: usize) -> usize {
+        self.strategy.window.of(self.all().total()).saturating_sub(occupied)
+    }
+
+    /// Whether the window lets the next cluster in line have its turn.
+    pub(super) fn has_turns(&self) -> bool {
+        if self.strays.is_empty() { self.slots() > 0 } else { self.slots_for_strays() > 0 }
     }
 
     /// The stage that holds up everything, because too many of its clusters have failed.
@@ -318,9 +334,9 @@ impl Lane {
         })
     }
 
-    /// Who is on the way to something else, and is turned around in place.
+    /// The clusters that are on the way to something else and are turned around in place, as many as the window allows.
     pub(super) fn strays(&self) -> impl Iterator<Item = &ClusterName> {
-        self.strays.iter()
+        self.strays.iter().take(self.slots_for_strays()).map(|ticket| &ticket.name)
     }
 
     /// Whose turn it is: the first in line, as many as there are slots, and none of a stage whose predecessor is not done.

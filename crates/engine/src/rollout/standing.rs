@@ -15,7 +15,7 @@ use crate::addon::{
 };
 
 /// How long something may fail to apply before that counts as a failure: what it needs may be on its way.
-const PATIENCE: Duration = Duration::from_mins(1);
+pub(super) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A set that clusters are moved to.
 #[derive(Clone, Debug, PartialEq)]
@@ -218,15 +218,21 @@ fn on_goal(member: &Member, addon: &Presence, given: &Given, goal: &Goal, limits
             let until = after(*since, limits.strategy.soak);
             if limits.is_settled || until <= now { done } else { Standing::Soaking { until } }
         }
-        Some(Proof { verdict: Verdict::Unhealthy, since, .. })
-            if limits.is_settled || limits.started.is_some_and(|started| *since < started) =>
+        Some(Proof { verdict: Verdict::Unhealthy | Verdict::NoLongerApplied, since, .. })
+            if limits.started.is_some_and(|started| *since < started) =>
         {
             done
         }
+        Some(Proof { verdict: Verdict::Unhealthy, .. }) if limits.is_settled => done,
         Some(Proof { verdict: Verdict::Unhealthy, since, .. })
             if limits.retried.is_none_or(|retried| retried < *since) =>
         {
             Standing::Failed(Failure::Unhealthy)
+        }
+        // A cluster that ran the set has met the deadline.
+        Some(Proof { verdict: Verdict::NoLongerApplied, since, .. }) => {
+            let until = after(limits.retried.map_or(*since, |retried| retried.max(*since)), PATIENCE);
+            if until <= now { Standing::Failed(Failure::NotApplied) } else { Standing::Moving { until: Some(until) } }
         }
         // Who has reported on it once has been in time.
         Some(Proof { verdict: Verdict::Unsettled, .. }) => {

@@ -6,7 +6,7 @@ use drover_api::{drover::RolloutState, reference::ClusterName};
 use drover_engine::{
     addon::mark::Verdict,
     rollout::{
-        Course, Entry, Failure, Happening, Source, Standing,
+        Course, Entry, Failure, Happening, Source, Standing, Step,
         member::{Presence, scatter},
     },
 };
@@ -130,6 +130,11 @@ impl Fleet {
     /// What they were given can not be applied.
     fn fail<const N: usize>(&mut self, names: [&str; N]) {
         self.each(names, |cluster, now| cluster.prove(Verdict::Failing, now));
+    }
+
+    /// They report nothing current any more on what they were given.
+    fn fall_silent<const N: usize>(&mut self, names: [&str; N]) {
+        self.report(names);
     }
 
     /// They ran it, and are not well any more.
@@ -1330,6 +1335,180 @@ fn groups_come_one_after_the_other_and_each_has_its_own_budget() {
     fleet.fail(["c2"]);
     fleet.pass(60);
     assert_eq!(fleet.gives(), ["c3=B", "c4=B"]);
+}
+
+// ---- What agents report moves no cluster out of turn
+
+#[test]
+fn cluster_that_fails_to_apply_its_old_revision_waits_for_a_slot() {
+    let progressive = of_ocm("Progressive", "progressive", &json!({ "maxConcurrency": 1 }));
+    for strategy in [rolling(1), progressive] {
+        let mut fleet = fleet([("p", strategy.clone())]).with(["p"], ["a", "b", "c"]).on('A');
+        fleet.want('B');
+        let begun = fleet.gives();
+        assert_eq!(begun.len(), 1, "{strategy}");
+        let others = ["a", "b", "c"].into_iter().filter(|name| !begun[0].starts_with(name));
+        for name in others {
+            fleet.fail([name]);
+            assert_eq!(fleet.standing(name), Standing::Waiting(Step::Cure), "{strategy}");
+            assert_eq!(fleet.gives(), [""; 0], "{strategy}");
+            fleet.fall_silent([name]);
+            assert_eq!(fleet.gives(), [""; 0], "{strategy}");
+        }
+    }
+}
+
+#[test]
+fn cluster_that_fails_to_apply_its_old_revision_waits_behind_an_open_gate() {
+    let mut fleet = behind_canaries();
+    fleet.want('B');
+    fleet.gives();
+    fleet.succeed(["k1", "k2"]);
+    let begun = fleet.gives();
+    assert_eq!(begun.len(), 1);
+    fleet.fail(["a1", "a2", "a3"]);
+    assert_eq!(fleet.gives(), [""; 0]);
+}
+
+#[test]
+fn cluster_that_fails_to_apply_its_old_revision_stays_behind_a_closed_gate_and_a_pause() {
+    let mut fleet = behind_canaries();
+    fleet.want('B');
+    assert_eq!(fleet.gives(), ["k1=B", "k2=B"]);
+    fleet.fail(["a1", "a2", "a3"]);
+    assert_eq!(fleet.gives(), [""; 0]);
+    fleet.pause("aws");
+    fleet.succeed(["k1", "k2"]);
+    assert_eq!(fleet.gives(), [""; 0]);
+}
+
+#[test]
+fn cluster_that_fails_to_apply_its_old_revision_waits_for_its_group_and_the_soak_before_it() {
+    let per_group = of_ocm("ProgressivePerGroup", "progressivePerGroup", &json!({ "minSuccessTime": "60s" }));
+    let mut fleet = grouped(per_group, &[("c1", 0), ("c2", 0), ("c3", 1), ("c4", 1)]);
+    fleet.pass(60);
+    fleet.settle();
+    fleet.want('B');
+    assert_eq!(fleet.gives(), ["c1=B", "c2=B"]);
+    fleet.fail(["c3"]);
+    assert_eq!(fleet.gives(), [""; 0]);
+    fleet.succeed(["c1", "c2"]);
+    fleet.fail(["c4"]);
+    assert_eq!(fleet.gives(), [""; 0], "the first group soaks");
+    fleet.pass(59);
+    assert_eq!(fleet.gives(), [""; 0]);
+    fleet.pass(1);
+    assert_eq!(fleet.gives(), ["c3=B", "c4=B"]);
+}
+
+#[test]
+fn flapping_report_restarts_a_soak_and_never_shortens_it() {
+    let soaking = with_limits(rolling(1), &json!({ "minSuccessTime": "60s", "progressDeadline": "100s" }));
+    let mut fleet = fleet([("p", soaking)]).with(["p"], ["c1", "c2"]).on('A');
+    fleet.want('B');
+    let [first, second] = scattered(["c1", "c2"]);
+    fleet.gives();
+    fleet.succeed([first]);
+    for _ in 0..5 {
+        fleet.pass(30);
+        fleet.fail([first]);
+        assert_eq!(fleet.gives(), [""; 0]);
+        assert!(matches!(fleet.standing(first), Standing::Moving { until: Some(_) }), "it has met the deadline");
+        fleet.succeed([first]);
+        assert_eq!(fleet.gives(), [""; 0]);
+    }
+    fleet.pass(59);
+    assert_eq!(fleet.gives(), [""; 0]);
+    fleet.pass(1);
+    assert_eq!(fleet.gives(), [format!("{second}=B")]);
+}
+
+#[test]
+fn updated_cluster_that_fails_to_apply_has_a_minute_and_then_halts_the_rollout() {
+    let mut fleet = fleet([("p", rolling(2))]).with(["p"], ["c1", "c2", "c3", "c4"]).on('A');
+    fleet.want('B');
+    let [first, second, third, _] = scattered(["c1", "c2", "c3", "c4"]);
+    fleet.gives();
+    fleet.succeed([first]);
+    assert_eq!(fleet.gives(), [format!("{third}=B")]);
+    fleet.fail([first]);
+    fleet.pass(59);
+    assert_eq!(fleet.state("p"), RolloutState::RollingOut);
+    fleet.pass(1);
+    assert_eq!(fleet.standing(first), Standing::Failed(Failure::NotApplied));
+    fleet.succeed([second, third]);
+    assert_eq!(fleet.gives(), [""; 0]);
+    fleet.fall_silent([first]);
+    assert_eq!(fleet.gives(), [""; 0], "a withdrawn report is no success");
+    fleet.succeed([first]);
+    assert_eq!(fleet.gives().len(), 1);
+}
+
+#[test]
+fn unhealthy_cluster_that_withdraws_its_report_keeps_the_rollout_halted() {
+    let mut fleet = fleet([("p", rolling(1))]).with(["p"], ["c1", "c2"]).on('A');
+    fleet.want('B');
+    let [first, second] = scattered(["c1", "c2"]);
+    fleet.gives();
+    fleet.succeed([first]);
+    fleet.sicken([first]);
+    for spoil in [Fleet::fall_silent, Fleet::fail] {
+        spoil(&mut fleet, [first]);
+        assert_eq!(fleet.standing(first), Standing::Failed(Failure::Unhealthy));
+        assert_eq!(fleet.gives(), [""; 0]);
+    }
+    fleet.succeed([first]);
+    assert_eq!(fleet.gives(), [format!("{second}=B")]);
+}
+
+#[test]
+fn canary_that_fails_to_apply_after_the_gate_opened_halts_new_starts_until_it_recovers() {
+    let mut fleet = behind_canaries();
+    fleet.want('B');
+    fleet.gives();
+    fleet.succeed(["k1", "k2"]);
+    let [first, ..] = scattered(["a1", "a2", "a3"]);
+    assert_eq!(fleet.gives(), [format!("{first}=B")]);
+    fleet.fail(["k1"]);
+    assert_eq!(fleet.hold("aws"), "", "for a minute");
+    assert_eq!(fleet.plan().wake, Some(fleet.now + SignedDuration::from_secs(60)));
+    fleet.pass(60);
+    assert!(fleet.hold("aws").starts_with("the canary k1 was well"), "{}", fleet.hold("aws"));
+    fleet.succeed([first]);
+    fleet.fall_silent(["k1"]);
+    assert_eq!(fleet.gives(), [""; 0]);
+    fleet.succeed(["k1"]);
+    assert_eq!(fleet.gives().len(), 1);
+}
+
+#[test]
+fn cluster_that_failed_to_apply_before_does_not_halt_the_way_back() {
+    let mut fleet = fleet([("p", rolling(1))]).with(["p"], ["c1", "c2", "c3"]).on('A');
+    fleet.want('B');
+    let [first, second, third] = scattered(["c1", "c2", "c3"]);
+    fleet.gives();
+    fleet.fail([second, third]);
+    fleet.pass(600);
+    fleet.want('A');
+    assert_eq!(fleet.gives(), [format!("{first}=A")]);
+}
+
+#[test]
+fn tolerated_failures_are_reassigned_within_the_window() {
+    let mut fleet = fleet([("p", with_limits(rolling(1), &json!({ "maxFailures": "100%" })))])
+        .with(["p"], ["c1", "c2", "c3", "c4"])
+        .on('A');
+    fleet.want('B');
+    for _ in 0..3 {
+        let begun = fleet.gives();
+        let [name] = begun.as_slice() else { panic!("{begun:?} of a window of one") };
+        let name = name.replace("=B", "");
+        fleet.fail([name.as_str()]);
+        fleet.pass(60);
+    }
+    fleet.want('C');
+    let in_order = scattered(["c1", "c2", "c3", "c4"]).map(|name| [format!("{name}=C")]);
+    assert_eq!(fleet.waves(), in_order, "clusters in flight come first, one at a time");
 }
 
 // ---- What is so now

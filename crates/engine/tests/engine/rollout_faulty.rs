@@ -8,7 +8,7 @@ use drover_engine::{
     rollout::{
         Course, Entry, Give, Hold, Plan, Rollout, Standing,
         member::Member,
-        strategy::{Budget, Strategy, Window},
+        strategy::{Budget, Stages, Strategy, Window},
     },
 };
 
@@ -41,6 +41,17 @@ macro_rules! is_caught {
 is_caught! {
     who_ignores_the_window_is_caught: IgnoresTheWindow by never_more_than_the_window;
     who_fills_the_window_by_name_is_caught: FillsTheWindowByName by never_more_than_the_window;
+    planner_that_forgets_what_ran_is_caught_by_the_window: ForgetsWhatRan by never_more_than_the_window;
+    planner_that_forgets_what_ran_is_caught_by_groups:
+        ForgetsWhatRan by no_cluster_starts_before_earlier_groups_are_updated_and_soaked;
+    planner_that_forgets_what_ran_is_caught_by_canaries:
+        ForgetsWhatRan by a_canary_that_turns_unhealthy_stops_new_starts;
+    planner_that_ignores_groups_is_caught:
+        IgnoresGroups by no_cluster_starts_before_earlier_groups_are_updated_and_soaked;
+    planner_that_ignores_soaks_is_caught:
+        IgnoresSoaks by no_cluster_starts_before_earlier_groups_are_updated_and_soaked;
+    planner_that_reassigns_all_at_once_is_caught:
+        ReassignsAllAtOnce by never_more_on_the_way_to_the_goal_than_the_window;
     who_opens_the_gate_for_one_canary_is_caught: OpensForOneCanary by nothing_passes_a_shut_gate;
     who_forgets_watched_canaries_is_caught: ForgetsWatchedCanaries by a_canary_that_is_cut_off_keeps_the_gate_shut;
     who_overlooks_unhealthy_canaries_is_caught: OverlooksUnhealth by a_canary_that_turns_unhealthy_stops_new_starts;
@@ -86,6 +97,57 @@ struct IgnoresTheWindow;
 impl Planner for IgnoresTheWindow {
     fn entries(&self, entries: &[Entry]) -> Vec<Entry> {
         with_strategies(entries, |strategy| strategy.window = Window::All)
+    }
+}
+
+/// Takes a cluster that fails or falls silent for one that never ran its revision.
+struct ForgetsWhatRan;
+
+impl Planner for ForgetsWhatRan {
+    fn member(&self, member: &Member) -> Member {
+        let mut member = member.clone();
+        if let Some(proof) = member.addon.as_mut().and_then(|addon| addon.proof.as_mut()) {
+            proof.verdict = match proof.verdict {
+                Verdict::NoLongerApplied => Verdict::Failing,
+                Verdict::Unsettled => Verdict::Moving,
+                verdict => verdict,
+            };
+        }
+        member
+    }
+}
+
+/// Moves all groups at once.
+struct IgnoresGroups;
+
+impl Planner for IgnoresGroups {
+    fn entries(&self, entries: &[Entry]) -> Vec<Entry> {
+        with_strategies(entries, |strategy| strategy.stages = Stages::One)
+    }
+}
+
+/// Takes a cluster for done as soon as it is updated.
+struct IgnoresSoaks;
+
+impl Planner for IgnoresSoaks {
+    fn entries(&self, entries: &[Entry]) -> Vec<Entry> {
+        with_strategies(entries, |strategy| strategy.soak = std::time::Duration::ZERO)
+    }
+}
+
+/// Turns around all clusters that are on the way to something else, whatever the window.
+struct ReassignsAllAtOnce;
+
+impl Planner for ReassignsAllAtOnce {
+    fn plan(&self, rollout: &mut Rollout, question: &Question) -> Plan {
+        let mut plan = question.ask(rollout);
+        for (entry, course) in plan.courses.iter().enumerate().filter(|(_, course)| course.hold.is_none()) {
+            let is_left = |name: &ClusterName| !plan.gives.iter().any(|give| give.cluster == *name);
+            let strays = standings(rollout, entry).into_iter().filter(|(_, how)| *how == Standing::Stray);
+            let strays: Vec<_> = strays.filter(|(name, _)| is_left(name)).collect();
+            plan.gives.extend(strays.into_iter().filter_map(|(name, _)| give(course, entry, name)));
+        }
+        plan
     }
 }
 

@@ -85,8 +85,6 @@ enum Event {
     AllSucceed,
     Fail(usize),
     Sicken(usize),
-    /// Something is done to its works, on which it has not reported yet.
-    Unsettle(usize),
     Override(usize, Option<Own>),
     AtOdds(usize, bool),
     Pause(usize, bool),
@@ -245,7 +243,6 @@ impl Event {
             | Self::Succeed(number)
             | Self::Fail(number)
             | Self::Sicken(number)
-            | Self::Unsettle(number)
             | Self::Override(number, _)
             | Self::AtOdds(number, _)
             | Self::PauseCluster(number, _)
@@ -269,12 +266,12 @@ fn change(cluster: &mut Cluster, event: &Event, placements: usize, now: k8s_open
         Event::Appear(_, is_hand_made) if cluster.addon.is_none() => {
             cluster.addon = Some(Presence { is_hand_made, ..Presence::default() });
         }
-        Event::Vanish(_) if cluster.is_online => cluster.addon = None,
-        Event::Report(_) if !cluster.has_run() => cluster.prove(Verdict::Moving, now),
+        Event::Vanish(_) if cluster.is_online => (cluster.addon, cluster.ran) = (None, None),
+        Event::Report(_) => cluster.prove(Verdict::Moving, now),
         Event::Succeed(_) if is_there => cluster.prove(Verdict::Proven, now),
-        Event::Fail(_) if is_there && !cluster.has_run() => cluster.prove(Verdict::Failing, now),
+        Event::Fail(_) if is_there => cluster.prove(Verdict::Failing, now),
+        // Only what it ran before can make a cluster unhealthy.
         Event::Sicken(_) if cluster.has_run() => cluster.prove(Verdict::Unhealthy, now),
-        Event::Unsettle(_) if cluster.has_run() => cluster.prove(Verdict::Unsettled, now),
         Event::PauseCluster(_, is_paused) => cluster.steering.is_paused = is_paused,
         Event::Skip(_, is_skipped) => cluster.steering.is_skipped = is_skipped,
         Event::Retry(_) => cluster.steering.retried = Some(now),
@@ -351,10 +348,9 @@ fn canary_events() -> impl Strategy<Value = Event> {
         6 => select(LETTERS[..3].to_vec()).prop_map(Event::Want),
         10 => Just(Event::AllSucceed),
         4 => cluster().prop_map(Event::Succeed),
-        3 => cluster().prop_map(Event::Report),
-        2 => cluster().prop_map(Event::Fail),
+        4 => cluster().prop_map(Event::Report),
+        4 => cluster().prop_map(Event::Fail),
         4 => cluster().prop_map(Event::Sicken),
-        1 => cluster().prop_map(Event::Unsettle),
         3 => cluster().prop_map(Event::Leave),
         3 => cluster().prop_map(Event::Return),
         4 => cluster().prop_map(Event::Decide),
@@ -393,9 +389,8 @@ fn events() -> impl Strategy<Value = Event> {
         3 => cluster().prop_map(Event::Report),
         6 => cluster().prop_map(Event::Succeed),
         4 => Just(Event::AllSucceed),
-        2 => cluster().prop_map(Event::Fail),
+        4 => cluster().prop_map(Event::Fail),
         2 => cluster().prop_map(Event::Sicken),
-        1 => cluster().prop_map(Event::Unsettle),
     ];
     let steering = prop_oneof![
         (cluster(), option::of(own)).prop_map(|(cluster, own)| Event::Override(cluster, own)),

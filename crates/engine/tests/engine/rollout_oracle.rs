@@ -10,7 +10,11 @@ use drover_engine::{
         configuration::Problem,
         mark::{Proof, Verdict},
     },
-    rollout::{Goal, Plan, Source, member::Member, strategy::Strategy},
+    rollout::{
+        Goal, Plan, Source,
+        member::Member,
+        strategy::{Stage, Strategy},
+    },
 };
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
@@ -35,12 +39,6 @@ pub(crate) fn given(member: &Member) -> Option<&SetFingerprint> {
     Some(&member.addon.as_ref()?.given.as_ref()?.set)
 }
 
-/// Whether a cluster was given something that it has not come to run.
-pub(crate) fn is_in_flight(member: &Member) -> bool {
-    let has_run = |proof: &Proof| proof.verdict.has_run();
-    given(member).is_some() && !current_proof(member).is_some_and(has_run)
-}
-
 pub(crate) fn proof_of<'m>(member: &'m Member, set: &SetFingerprint) -> Option<&'m Proof> {
     member.addon.as_ref()?.proof.as_ref().filter(|proof| proof.set == *set)
 }
@@ -56,6 +54,12 @@ pub(crate) fn is_ready(member: &Member) -> bool {
 }
 
 impl World<'_> {
+    /// Whether a cluster was given something that it has not come to run. No report makes it so again.
+    pub(crate) fn is_in_flight(&self, name: &ClusterName) -> bool {
+        let addon = self.known.get(name).and_then(|member| member.addon.as_ref());
+        addon.and_then(effective).is_some_and(|assigned| self.ran.get(name) != Some(&assigned))
+    }
+
     pub(crate) fn strategy(&self, entry: usize) -> Strategy {
         self.entries[entry].strategy.clone().unwrap_or_default()
     }
@@ -136,13 +140,43 @@ impl World<'_> {
         self.known.iter().filter(counts).count()
     }
 
+    /// The stage that a cluster belongs to.
+    pub(crate) fn stage(&self, entry: usize, name: &ClusterName) -> Stage {
+        let selections = &self.known[name].selections;
+        let selection = selections.iter().find(|selection| selection.placement == entry);
+        self.strategy(entry).stages.of(&selection.map(|selection| selection.group.clone()).unwrap_or_default())
+    }
+
+    /// Whether later stages have to wait for a cluster: it can be moved, and does not run the goal, or has not soaked.
+    pub(crate) fn is_open(&self, entry: usize, name: &ClusterName, goal: &SetFingerprint) -> bool {
+        let member = &self.known[name];
+        if !is_ready(member) || self.has_failed(entry, member, goal) {
+            return false;
+        }
+        if given(member) != Some(goal) {
+            return true;
+        }
+        let stored = &self.wishes[entry].stored;
+        let is_soaking = |proof: &Proof| {
+            let is_proven = proof.verdict == Verdict::Proven;
+            is_proven && later(proof.since, self.strategy(entry).soak) > self.now
+        };
+        let is_settled = stored.finished.is_some() && stored.last_applied.as_ref() == Some(goal);
+        self.is_in_flight(name) || (!is_settled && current_proof(member).is_some_and(is_soaking))
+    }
+
+    /// Whether a cluster that ran a set is unhealthy, or has not applied it for as long as something may fail to apply.
+    pub(crate) fn is_unhealthy(&self, member: &Member, set: &SetFingerprint) -> bool {
+        proof_of(member, set).is_some_and(|proof| match proof.verdict {
+            Verdict::Unhealthy => true,
+            Verdict::NoLongerApplied => later(proof.since, PATIENCE) <= self.now,
+            _ => false,
+        })
+    }
+
     pub(crate) fn tolerated(&self, entry: usize, name: &ClusterName) -> (usize, Vec<&ClusterName>) {
         let strategy = self.strategy(entry);
-        let stage = |name: &ClusterName| {
-            let selections = &self.known[name].selections;
-            let selection = selections.iter().find(|selection| selection.placement == entry);
-            strategy.stages.of(&selection.map(|selection| selection.group.clone()).unwrap_or_default())
-        };
+        let stage = |name: &ClusterName| self.stage(entry, name);
         let same: Vec<_> =
             self.decided(entry).map(|(name, _)| name).filter(|other| stage(other) == stage(name)).collect();
         (strategy.tolerated(stage(name), same.len(), self.total(entry)), same)
@@ -166,8 +200,12 @@ impl World<'_> {
         match proof.map(|proof| (proof.verdict, proof.since)) {
             _ if is_own_way && is_settled => false,
             Some((Verdict::Proven, _)) => false,
-            Some((Verdict::Unhealthy, since)) if is_settled || is_older(since) => false,
+            // A cluster that has run it has met the deadline.
+            Some((Verdict::Unsettled, _)) => false,
+            Some((Verdict::Unhealthy | Verdict::NoLongerApplied, since)) if is_older(since) => false,
+            Some((Verdict::Unhealthy, _)) if is_settled => false,
             Some((Verdict::Unhealthy, since)) if retried.is_none_or(|retried| retried < since) => true,
+            Some((Verdict::NoLongerApplied, since)) => later(since.max(retried.unwrap_or(since)), PATIENCE) <= self.now,
             _ => {
                 let changed = proof.filter(|_| is_own_way).map(|proof| proof.since);
                 let begun = given.since.max(retried.unwrap_or(given.since)).max(changed.unwrap_or(given.since));
@@ -250,16 +288,25 @@ impl World<'_> {
     pub(crate) fn is_over(&self, entry: usize, set: &SetFingerprint) -> bool {
         let may_begin = |member: &Member| is_ready(member) && given(member) != Some(set);
         let is_halted = self.is_overdrawn(entry, set);
-        let is_busy = |member: &Member| {
+        let is_busy = |name: &ClusterName, member: &Member| {
             let is_awaited = member.is_online || self.strategy(entry).deadline.is_some();
-            is_in_flight(member) && is_awaited && !member.steering.is_skipped && !self.has_failed(entry, member, set)
+            let is_in_flight = self.is_in_flight(name) && is_awaited;
+            is_in_flight && !member.steering.is_skipped && !self.has_failed(entry, member, set)
         };
-        let moving = self.decided(entry).filter(|(_, member)| given(member) == Some(set) && is_busy(member));
+        let busy: Vec<_> = self.decided(entry).filter(|(name, member)| is_busy(name, member)).collect();
+        let moving = busy.iter().filter(|(_, member)| given(member) == Some(set));
         let since = moving.filter_map(|(_, member)| member.addon.as_ref()?.given.as_ref().map(|given| given.since));
         let is_stuck = since.max().is_none_or(|since| later(since, STUCK_AFTER) <= self.now);
-        let busy = self.decided(entry).filter(|(_, member)| is_busy(member));
-        let is_full = busy.count() >= self.strategy(entry).window.of(self.total(entry));
+        // Clusters on the way to something else come first, each in its own slot.
+        let is_stray = |member: &Member| may_begin(member) && given(member) != self.stored_target(entry);
+        let strays = busy.iter().filter(|(_, member)| is_stray(member)).count();
+        let taken = if strays > 0 { busy.len() - strays } else { busy.len() };
+        let is_full = taken >= self.strategy(entry).window.of(self.total(entry));
         is_stuck && (is_halted || is_full || !self.decided(entry).any(|(_, member)| may_begin(member)))
+    }
+
+    fn stored_target(&self, entry: usize) -> Option<&SetFingerprint> {
+        self.wishes[entry].stored.wanted.as_ref()
     }
 
     /// Whether more clusters have failed with a set than may.

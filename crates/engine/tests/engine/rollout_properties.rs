@@ -16,7 +16,7 @@ use proptest::prelude::*;
 use crate::{
     counterexample::{Checked, counterexample, holds_for_the_engine},
     rollout_history::{History, canary_histories, histories},
-    rollout_oracle::{given, has_verdict, is_in_flight, is_ready},
+    rollout_oracle::{given, has_verdict, is_ready},
     rollout_world::{Engine, Planner, World, is_known, letter},
 };
 
@@ -25,6 +25,8 @@ pub(crate) type Property = fn(&dyn Planner, &History) -> Checked;
 
 holds_for_the_engine! {
     never_more_than_the_window in histories();
+    never_more_on_the_way_to_the_goal_than_the_window in histories();
+    no_cluster_starts_before_earlier_groups_are_updated_and_soaked in histories();
     nothing_passes_a_shut_gate in histories();
     a_canary_that_is_cut_off_keeps_the_gate_shut in canary_histories();
     a_canary_that_turns_unhealthy_stops_new_starts in canary_histories();
@@ -57,9 +59,10 @@ pub(crate) fn never_more_than_the_window(planner: &dyn Planner, history: &Histor
             }
             let goal = plan.courses[entry].goal.clone();
             let has_failed = |member: &Member| goal.as_ref().is_some_and(|goal| world.has_failed(entry, member, goal));
-            let is_busy =
-                |member: &Member| is_in_flight(member) && is_ready_but_for_pause(member) && !has_failed(member);
-            let busy = world.decided(entry).filter(|(_, member)| is_busy(member)).map(|(name, _)| name);
+            let is_busy = |name: &ClusterName, member: &Member| {
+                world.is_in_flight(name) && is_ready_but_for_pause(member) && !has_failed(member)
+            };
+            let busy = world.decided(entry).filter(|(name, member)| is_busy(name, member)).map(|(name, _)| name);
             let all: BTreeSet<_> = busy.chain(started.iter().copied()).collect();
             let window = world.strategy(entry).window.of(world.total(entry));
             prop_assert!(
@@ -76,6 +79,50 @@ pub(crate) fn never_more_than_the_window(planner: &dyn Planner, history: &Histor
     Ok(())
 }
 
+/// Clusters that are turned around in place count too, whatever they failed of before.
+pub(crate) fn never_more_on_the_way_to_the_goal_than_the_window(planner: &dyn Planner, history: &History) -> Checked {
+    history.play(planner, |world, plan, _| {
+        for (entry, course) in plan.courses.iter().enumerate() {
+            let Some(goal) = &course.goal else { continue };
+            let assigned = plan.gives.iter().filter(|give| give.entry == entry && give.set == *goal);
+            let assigned: BTreeSet<_> = assigned.map(|give| &give.cluster).collect();
+            if assigned.is_empty() {
+                continue;
+            }
+            let is_busy = |name: &ClusterName, member: &Member| {
+                let is_on_the_way = given(member) == Some(goal) && world.is_in_flight(name);
+                is_on_the_way && is_ready_but_for_pause(member) && !world.has_failed(entry, member, goal)
+            };
+            let busy = world.decided(entry).filter(|(name, member)| is_busy(name, member)).map(|(name, _)| name);
+            let all: BTreeSet<_> = busy.chain(assigned.iter().copied()).collect();
+            let window = world.strategy(entry).window.of(world.total(entry));
+            prop_assert!(all.len() <= window, "entry {}: {:?} in a window of {}", entry, all, window);
+        }
+        Ok(())
+    })?;
+    Ok(())
+}
+
+pub(crate) fn no_cluster_starts_before_earlier_groups_are_updated_and_soaked(
+    planner: &dyn Planner,
+    history: &History,
+) -> Checked {
+    history.play(planner, |world, plan, _| {
+        for (entry, course) in plan.courses.iter().enumerate().filter(|(_, course)| course.hold.is_none()) {
+            let Some(goal) = &course.goal else { continue };
+            let last = starts(world, plan, entry).max_by_key(|name| world.stage(entry, name));
+            let Some(last) = last else { continue };
+            let is_earlier = |name: &&ClusterName| world.stage(entry, name) < world.stage(entry, last);
+            let earlier = world.decided(entry).map(|(name, _)| name).filter(is_earlier);
+            for name in earlier {
+                prop_assert!(!world.is_open(entry, name, goal), "{} starts before {} is done", last, name);
+            }
+        }
+        Ok(())
+    })?;
+    Ok(())
+}
+
 fn is_ready_but_for_pause(member: &Member) -> bool {
     let mut member = member.clone();
     member.steering.is_paused = false;
@@ -85,7 +132,7 @@ fn is_ready_but_for_pause(member: &Member) -> bool {
 /// The clusters that an entry begins to move: those that were at rest, or had nothing.
 fn starts<'a>(world: &'a World, plan: &'a Plan, entry: usize) -> impl Iterator<Item = &'a ClusterName> {
     let of_entry = plan.gives.iter().filter(move |give| give.entry == entry).map(|give| &give.cluster);
-    of_entry.filter(|name| !world.known.get(*name).is_some_and(is_in_flight))
+    of_entry.filter(|name| !world.is_in_flight(name))
 }
 
 pub(crate) fn every_give_is_one_whole_set_that_was_wanted(planner: &dyn Planner, history: &History) -> Checked {
@@ -202,7 +249,7 @@ pub(crate) fn nothing_is_begun_beyond_the_failure_budget(planner: &dyn Planner, 
         for give in &plan.gives {
             let stored = &world.wishes[give.entry].stored;
             let ran_everywhere = stored.last_applied.as_ref() == Some(&give.set);
-            let is_start = !is_in_flight(&world.known[&give.cluster]);
+            let is_start = !world.is_in_flight(&give.cluster);
             // Who failed before a rollout began has not failed in it.
             let begins = plan.courses[give.entry].progress.started != stored.started;
             if is_start && !ran_everywhere && !begins {
@@ -321,7 +368,8 @@ pub(crate) fn a_canary_that_turns_unhealthy_stops_new_starts(planner: &dyn Plann
             let all =
                 now.into_iter().chain(former.into_iter().flatten()).filter(|name| world.stays_canary(canary, name));
             let all: BTreeSet<_> = all.collect();
-            let sick = all.iter().find(|name| has_verdict(&world.known[*name], &open, Verdict::Unhealthy));
+            let is_sick = |name: &&ClusterName| world.is_unhealthy(&world.known[*name], &open);
+            let sick = all.iter().find(is_sick);
             if let Some(sick) = sick {
                 let mut begun = plan.gives.iter().filter(|give| give.entry == entry && give.set == open);
                 let is_bad = |give: &drover_engine::rollout::Give| stored.last_applied.as_ref() != Some(&give.set);

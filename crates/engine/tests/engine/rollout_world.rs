@@ -185,6 +185,8 @@ pub(crate) struct Cluster {
     /// Whether placements keep it although it can not be reached.
     pub(crate) is_tolerated: bool,
     pub(crate) steering: Steering,
+    /// What it has come to run since it was assigned it, whatever it has reported since and whatever is noted of that.
+    pub(crate) ran: Option<SetFingerprint>,
 }
 
 impl Cluster {
@@ -194,11 +196,13 @@ impl Cluster {
         self.selected = if is_kept { self.matches.clone() } else { BTreeMap::new() };
     }
 
-    /// Notes how it stands to what it is to run.
-    pub(crate) fn prove(&mut self, verdict: Verdict, now: Timestamp) {
+    /// Notes how it is found to stand to what it is to run.
+    pub(crate) fn prove(&mut self, found: Verdict, now: Timestamp) {
         let Some(addon) = &mut self.addon else { return };
         let Some(set) = effective(addon) else { return };
-        addon.proof = Some(Proof::follow(addon.proof.as_ref(), set, verdict, now));
+        self.ran =
+            self.ran.take().filter(|ran| *ran == set).or_else(|| (found == Verdict::Proven).then(|| set.clone()));
+        addon.proof = Some(Proof::follow(addon.proof.as_ref(), set, found, now));
     }
 
     /// Whether it runs, or ran, what it is to run.
@@ -236,6 +240,8 @@ pub(crate) struct World<'p> {
     pub(crate) clusters: BTreeMap<ClusterName, Cluster>,
     /// What the hub has heard of the clusters.
     pub(crate) known: BTreeMap<ClusterName, Member>,
+    /// What those have come to run since they were assigned it.
+    pub(crate) ran: BTreeMap<ClusterName, SetFingerprint>,
     pub(crate) retried: Option<Timestamp>,
     /// The sets whose contents are not kept.
     pub(crate) lost: BTreeSet<SetFingerprint>,
@@ -268,9 +274,20 @@ impl<'p> World<'p> {
         };
         let wishes = entries.iter().map(wish).collect();
         let rollout = Rollout::new(planner.entries(&entries));
-        let (clusters, known, heard) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
-        let (lost, outdated) = (BTreeSet::new(), BTreeSet::new());
-        Self { planner, entries, wishes, clusters, known, retried: None, lost, outdated, now: noon(), rollout, heard }
+        Self {
+            planner,
+            entries,
+            wishes,
+            clusters: BTreeMap::new(),
+            known: BTreeMap::new(),
+            ran: BTreeMap::new(),
+            retried: None,
+            lost: BTreeSet::new(),
+            outdated: BTreeSet::new(),
+            now: noon(),
+            rollout,
+            heard: Vec::new(),
+        }
     }
 
     // ---- What the hub hears
@@ -281,6 +298,10 @@ impl<'p> World<'p> {
         match &member {
             Some(member) => self.known.insert(name.clone(), member.clone()),
             None => self.known.remove(name),
+        };
+        match self.clusters.get(name).and_then(|cluster| cluster.ran.clone()) {
+            Some(ran) => self.ran.insert(name.clone(), ran),
+            None => self.ran.remove(name),
         };
         let seen = member.map(|member| self.planner.member(&member));
         self.rollout.update(name, seen);
@@ -300,6 +321,7 @@ impl<'p> World<'p> {
     pub(crate) fn restart(&mut self) {
         self.rollout = Rollout::new(self.planner.entries(&self.entries));
         self.known.clear();
+        self.ran.clear();
         self.relist();
     }
 

@@ -304,6 +304,7 @@ fn only_what_ran_the_set_turns_unhealthy() {
         ("h1", Verdict::Proven, Verdict::Unhealthy),
         ("h1", Verdict::Unhealthy, Verdict::Unhealthy),
         ("h1", Verdict::Unsettled, Verdict::Unhealthy),
+        ("h1", Verdict::NoLongerApplied, Verdict::Unhealthy),
         ("h1", Verdict::Moving, Verdict::Moving),
         ("h1", Verdict::Failing, Verdict::Moving),
         ("h0", Verdict::Proven, Verdict::Moving),
@@ -324,6 +325,18 @@ fn only_what_ran_the_set_turns_unhealthy() {
     };
     assert_eq!(lost("False").verdict(), Verdict::Unhealthy, "whatever is going on with its works");
     assert_eq!(lost("True"), Finding::Moving(Obstacle::NoWorks));
+}
+
+#[test]
+fn health_comes_before_a_refused_work_only_where_the_revision_ran() {
+    for (former, expected) in [(Verdict::Proven, Verdict::Unhealthy), (Verdict::Moving, Verdict::Failing)] {
+        let finding = spoilt(|world| {
+            world.remember(&set("h1", None), former);
+            world.report(WORK_APPLIED, Some(("False", GENERATION)));
+            world.say(AVAILABLE, Some("False"));
+        });
+        assert_eq!(finding.verdict(), expected, "{former:?}");
+    }
 }
 
 #[test]

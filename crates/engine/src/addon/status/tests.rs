@@ -383,13 +383,19 @@ fn what_has_ended_does_not_begin_anew_by_itself() {
     let mut life = Life::by_version(&["v1"]);
     let set = at_version("v1");
     life.step(&set, &Finding::Proven);
-    for finding in [moving(), failing(), unhealthy()] {
+    let steps = [
+        (moving(), Verdict::Unsettled),
+        (failing(), Verdict::NoLongerApplied),
+        (moving(), Verdict::NoLongerApplied),
+        (unhealthy(), Verdict::Unhealthy),
+        (failing(), Verdict::Unhealthy),
+    ];
+    for (finding, verdict) in steps {
         life.step(&set, &finding);
         assert_eq!(life.progressing(), "False/Succeed: install completed with no errors.", "{finding:?}");
         assert_eq!((life.versions(), life.finished()), ([None, Some("v1"), Some("v1")], 1));
         let proof = Proof::read(&life.status().conditions).expect("a proof");
-        let is_moving = finding.verdict() == Verdict::Moving;
-        assert_eq!(proof.verdict, if is_moving { Verdict::Unsettled } else { finding.verdict() });
+        assert_eq!(proof.verdict, verdict, "{finding:?}");
     }
     life.step_with(&set, &unhealthy(), More { failure: Some(Failure::Unhealthy), ..More::default() });
     assert_eq!(life.said(PROVEN), format!("False/Unhealthy: {}", set.fingerprint()));
