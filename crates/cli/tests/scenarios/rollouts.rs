@@ -10,6 +10,7 @@ mod killed;
 mod lifecycle;
 mod observer;
 mod ocm;
+mod reports;
 mod steering;
 mod templates;
 mod versions;

@@ -9,6 +9,7 @@ mod faulty;
 mod fleet;
 mod properties;
 mod replica_set_properties;
+mod report_properties;
 mod rollout_examples;
 mod rollout_faulty;
 mod rollout_history;

@@ -287,7 +287,7 @@ impl World<'_> {
     /// Whether nobody is on the way to a set, or only those who have been for long, and nobody else can be begun.
     pub(crate) fn is_over(&self, entry: usize, set: &SetFingerprint) -> bool {
         let may_begin = |member: &Member| is_ready(member) && given(member) != Some(set);
-        let is_halted = self.is_overdrawn(entry, set);
+        let is_halted = self.is_overdrawn(entry, set) || self.all_outdated().contains(set);
         let is_busy = |name: &ClusterName, member: &Member| {
             let is_awaited = member.is_online || self.strategy(entry).deadline.is_some();
             let is_in_flight = self.is_in_flight(name) && is_awaited;

@@ -16,7 +16,7 @@ use proptest::prelude::*;
 use crate::{
     counterexample::{Checked, counterexample, holds_for_the_engine},
     rollout_history::{History, canary_histories, histories},
-    rollout_oracle::{given, has_verdict, is_ready},
+    rollout_oracle::{given, has_verdict, is_ready, proof_of},
     rollout_world::{Engine, Planner, World, is_known, letter},
 };
 
@@ -307,8 +307,14 @@ impl Watch {
     fn cut_off(&self, world: &World, plan: &Plan, entry: usize) -> BTreeSet<ClusterName> {
         let Some(canary) = world.canary(entry) else { return BTreeSet::new() };
         let watched = self.0.get(&entry).filter(|(set, _)| world.wanted_set(entry, plan).as_ref() == Some(set));
-        let watched = watched.into_iter().flat_map(|(_, watched)| watched);
-        watched.filter(|name| world.stays_canary(canary, name)).cloned().collect()
+        let watched = watched.into_iter().flat_map(|(set, watched)| watched.iter().map(move |name| (set, name)));
+        // A canary that was assigned something else since does not try it any more.
+        let tries = |set: &SetFingerprint, name: &ClusterName| {
+            let member = world.known.get(name);
+            member.is_some_and(|member| given(member) == Some(set) || proof_of(member, set).is_some())
+        };
+        let watched = watched.filter(|(set, name)| world.stays_canary(canary, name) && tries(set, name));
+        watched.map(|(_, name)| name.clone()).collect()
     }
 
     fn look(&mut self, world: &World, plan: &Plan) {
@@ -323,9 +329,7 @@ impl Watch {
                 continue;
             };
             let gets = |name: &ClusterName| plan.gives.iter().any(|give| give.cluster == *name && give.set == wanted);
-            let has = |member: &Member| {
-                given(member) == Some(&wanted) || crate::rollout_oracle::proof_of(member, &wanted).is_some()
-            };
+            let has = |member: &Member| given(member) == Some(&wanted) || proof_of(member, &wanted).is_some();
             let tries =
                 |name: &&ClusterName| world.is_selected(name, canary) && (gets(name) || has(&world.known[*name]));
             let trying = world.known.keys().filter(tries).cloned();
@@ -429,8 +433,8 @@ pub(crate) fn what_is_halted_or_stuck_does_not_hold_up_its_cure(planner: &dyn Pl
             let former = world.wishes[entry].stored.last_known_good.clone();
             let is_over = former.is_none_or(|former| !world.rolls_out(entry, &former) || world.is_over(entry, &former));
             let cut_off = watch.cut_off(world, plan, entry);
-            let is_soaking = world.decided(entry).any(|(_, member)| is_soaking(world, entry, member));
-            if is_over && !is_soaking && world.canaries_are_well(entry, &wanted, &cut_off, plan).is_ok() {
+            let is_awaited = world.decided(entry).any(|(_, member)| is_awaited(world, entry, member));
+            if is_over && !is_awaited && world.canaries_are_well(entry, &wanted, &cut_off, plan).is_ok() {
                 let good = plan.courses[entry].progress.last_known_good.as_ref();
                 prop_assert_eq!(good, Some(&wanted), "{} is held up", letter(&wanted));
             }
@@ -443,11 +447,13 @@ pub(crate) fn what_is_halted_or_stuck_does_not_hold_up_its_cure(planner: &dyn Pl
     Ok(())
 }
 
-fn is_soaking(world: &World, entry: usize, member: &Member) -> bool {
+/// Whether a cluster that has run what it was given has to soak, to report again, or to apply it again.
+fn is_awaited(world: &World, entry: usize, member: &Member) -> bool {
     let proof = member.addon.as_ref().and_then(|addon| addon.proof.as_ref());
-    proof.is_some_and(|proof| {
-        proof.verdict == Verdict::Proven
-            && crate::rollout_oracle::later(proof.since, world.strategy(entry).soak) > world.now
+    proof.is_some_and(|proof| match proof.verdict {
+        Verdict::Proven => crate::rollout_oracle::later(proof.since, world.strategy(entry).soak) > world.now,
+        Verdict::Unsettled | Verdict::NoLongerApplied => true,
+        Verdict::Moving | Verdict::Failing | Verdict::Unhealthy => false,
     })
 }
 

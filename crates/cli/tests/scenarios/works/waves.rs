@@ -15,13 +15,14 @@ use kube::ResourceExt as _;
 use serde_json::json;
 
 use super::{Field, HOME, SET, message, one_at_a_time, said, template};
-use crate::running::{change, count, decide, has_placement, reach};
+use crate::running::{change, condition, count, decide, has_placement, reach};
 
 drover_testkit::scenarios! {
     Own {
         a_change_reaches_clusters_in_waves,
         groups_come_one_after_the_other,
         where_a_rule_says_when_it_is_done_that_is_waited_for,
+        clusters_that_fail_on_their_old_template_wait_for_a_slot,
         too_many_failures_stop_a_change_and_a_better_one_goes_on,
         a_cluster_that_takes_too_long_has_failed,
         a_cluster_has_to_stay_well_before_the_next_begins,
@@ -116,6 +117,31 @@ async fn where_a_rule_says_when_it_is_done_that_is_waited_for(world: World) {
     let status = field.counts(SET, [2, 2, 2, 2, 2, 1, 1]).await;
     assert_eq!(said(&status, MANIFESTWORK_APPLIED).as_deref(), Some("False/NotAsExpected"));
     assert!(message(&status, PLACEMENT_ROLLED_OUT).contains("1 failed, where 0 may"), "{status:?}");
+    field.hub.stop().await;
+}
+
+async fn clusters_that_fail_on_their_old_template_wait_for_a_slot(world: World) {
+    let clusters = ["a", "b", "c"];
+    let field = Field::of_one_placement(world, &clusters, one_at_a_time()).await;
+    field.behave(&clusters, Behaviour::Silent);
+    field.roll_out("v2").await;
+    field.is_given("a", "v2").await;
+    for cluster in ["b", "c"] {
+        field.behave(&[cluster], Behaviour::Fails);
+        let fails = |work: &ManifestWork| {
+            let conditions = work.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+            condition(conditions, "Applied").is_some_and(|(status, _)| status == "False")
+        };
+        wait::until(&field.works(cluster), &work_name(HOME, SET), "it fails on its old template", fails).await;
+    }
+    field.settle().await;
+    assert_eq!(field.clusters_on("v2").await, ["a"]);
+    field.behave(&["a"], Behaviour::Well);
+    field.is_given("b", "v2").await;
+    field.settle().await;
+    assert_eq!(field.clusters_on("v2").await, ["a", "b"]);
+    field.behave(&clusters, Behaviour::Well);
+    field.says(SET, PLACEMENT_ROLLED_OUT, "True/Complete").await;
     field.hub.stop().await;
 }
 
