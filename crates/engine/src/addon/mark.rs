@@ -60,7 +60,7 @@ pub enum Verdict {
     Proven,
     /// What was sent to it could not be applied there.
     Failing,
-    /// The cluster ran it, and then a work could not be applied there. The published reason is that of `Failing`.
+    /// The cluster ran it, and then a work could not be applied. The published reason is `Failing`.
     NoLongerApplied,
     /// It ran it, and then turned unhealthy.
     Unhealthy,
@@ -82,8 +82,9 @@ impl Verdict {
         }
     }
 
-    /// What a cluster that stands so comes to when it is found to stand otherwise to the same set. A report on a set that the
-    /// cluster ran never makes it begin anew. A cluster that failed after that stays failed until it is proven again.
+    /// The next verdict on the same revision, given what the reports show now. A cluster that ran
+    /// the revision is never in flight to it again. If it fails after that, it stays failed until
+    /// it is proven again.
     fn then(self, found: Self) -> Self {
         match (self, found) {
             (Self::Unhealthy | Self::NoLongerApplied, Self::Moving | Self::Failing) => self,
@@ -103,7 +104,8 @@ impl Verdict {
         }
     }
 
-    /// The status of the condition. `Unknown` tells a cluster that ran the set and fails now from one that never ran it.
+    /// The status of the condition. `Failing` is `Unknown` where the revision ran before, and
+    /// `False` where it never ran.
     fn holds(self) -> Holds {
         match self {
             Self::Proven => Holds::Yes,

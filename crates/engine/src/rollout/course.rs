@@ -631,7 +631,8 @@ impl Rollout {
         turned.next().map(|(name, _)| name.clone())
     }
 
-    /// The canaries that were well with what their placement lets through, each with the time from which on it counts as unhealthy.
+    /// The canaries that were updated to what passed the gate and fail now, each with the time
+    /// from which it counts as unhealthy.
     fn unhealthy_canaries<'p>(
         &self,
         entry: usize,

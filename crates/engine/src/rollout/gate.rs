@@ -206,8 +206,8 @@ pub(super) fn is_well(member: &Member, set: &SetFingerprint) -> bool {
     proven_since(member, set).is_some()
 }
 
-/// From when on a cluster that ran that set counts as unhealthy, unless it is healthy or skipped. A work that is not applied any
-/// more has the same grace period as one that was never applied.
+/// When a cluster that ran a revision counts as unhealthy. Nothing if it is healthy or skipped.
+/// Works that are not applied any more get the same grace period as works that never were.
 pub(super) fn unhealthy_from(member: &Member, set: &SetFingerprint) -> Option<Timestamp> {
     let proof =
         member.addon.as_ref()?.proof.as_ref().filter(|proof| proof.set == *set && !member.steering.is_skipped)?;

@@ -309,8 +309,8 @@ impl Lane {
         self.slots_beside(self.decided().occupied())
     }
 
-    /// How many clusters that are on the way to something else may be turned around. Each has a slot of its own; but a failure
-    /// that was tolerated had none, and all of them at once may be more than the window.
+    /// How many clusters in flight to another revision may be re-assigned. Each keeps its slot.
+    /// Tolerated failures had no slot, so that all of them at once could exceed the window.
     fn slots_for_strays(&self) -> usize {
         let decided = self.decided();
         self.slots_beside(decided.occupied() - decided.strays)
@@ -334,7 +334,7 @@ impl Lane {
         })
     }
 
-    /// The clusters that are on the way to something else and are turned around in place, as many as the window allows.
+    /// The clusters in flight to another revision that are re-assigned now, within the window.
     pub(super) fn strays(&self) -> impl Iterator<Item = &ClusterName> {
         self.strays.iter().take(self.slots_for_strays()).map(|ticket| &ticket.name)
     }

@@ -1,6 +1,8 @@
-//! Agents report on works and add-ons, truly or falsely, in any order: no report starts a cluster out of turn.
+//! Agents report on works and add-ons, truly or falsely, in any order. No report starts a cluster
+//! out of turn.
 //!
-//! The hub here is the engine's own path from reports to assignments. What each cluster has run is recorded beside it.
+//! The hub here is the engine's own path from reports to assignments. What each cluster has run is
+//! recorded beside it.
 
 use std::{cell::Cell, collections::BTreeSet};
 
@@ -371,7 +373,8 @@ fn histories() -> impl Strategy<Value = History> {
     (select(strategies.to_vec()), vec(events(), 0..80)).prop_map(|(strategy, events)| History { strategy, events })
 }
 
-/// Plays a history after all clusters were updated to the first revision. Returns how many starts there were.
+/// Plays a history after all clusters were updated to the first revision. Returns the number of
+/// assignments.
 fn play(history: &History, forgets: bool) -> Result<usize, TestCaseError> {
     let mut world = World::new(history.strategy, forgets);
     let settled = (0..8).flat_map(|_| {

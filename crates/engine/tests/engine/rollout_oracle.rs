@@ -54,7 +54,7 @@ pub(crate) fn is_ready(member: &Member) -> bool {
 }
 
 impl World<'_> {
-    /// Whether a cluster was given something that it has not come to run. No report makes it so again.
+    /// Whether a cluster never ran what it is assigned. No report makes it so again.
     pub(crate) fn is_in_flight(&self, name: &ClusterName) -> bool {
         let addon = self.known.get(name).and_then(|member| member.addon.as_ref());
         addon.and_then(effective).is_some_and(|assigned| self.ran.get(name) != Some(&assigned))
@@ -147,7 +147,8 @@ impl World<'_> {
         self.strategy(entry).stages.of(&selection.map(|selection| selection.group.clone()).unwrap_or_default())
     }
 
-    /// Whether later stages have to wait for a cluster: it can be moved, and does not run the goal, or has not soaked.
+    /// Whether later stages have to wait for a cluster: it can be moved, and is not updated or has
+    /// not soaked.
     pub(crate) fn is_open(&self, entry: usize, name: &ClusterName, goal: &SetFingerprint) -> bool {
         let member = &self.known[name];
         if !is_ready(member) || self.has_failed(entry, member, goal) {
@@ -165,7 +166,7 @@ impl World<'_> {
         self.is_in_flight(name) || (!is_settled && current_proof(member).is_some_and(is_soaking))
     }
 
-    /// Whether a cluster that ran a set is unhealthy, or has not applied it for as long as something may fail to apply.
+    /// Whether a cluster that ran a revision is unhealthy, or not applied for the grace period.
     pub(crate) fn is_unhealthy(&self, member: &Member, set: &SetFingerprint) -> bool {
         proof_of(member, set).is_some_and(|proof| match proof.verdict {
             Verdict::Unhealthy => true,
@@ -199,9 +200,8 @@ impl World<'_> {
         let failing = proof.filter(|proof| proof.verdict == Verdict::Failing).map(|proof| proof.since);
         match proof.map(|proof| (proof.verdict, proof.since)) {
             _ if is_own_way && is_settled => false,
-            Some((Verdict::Proven, _)) => false,
             // A cluster that has run it has met the deadline.
-            Some((Verdict::Unsettled, _)) => false,
+            Some((Verdict::Proven | Verdict::Unsettled, _)) => false,
             Some((Verdict::Unhealthy | Verdict::NoLongerApplied, since)) if is_older(since) => false,
             Some((Verdict::Unhealthy, _)) if is_settled => false,
             Some((Verdict::Unhealthy, since)) if retried.is_none_or(|retried| retried < since) => true,

@@ -447,7 +447,7 @@ pub(crate) fn what_is_halted_or_stuck_does_not_hold_up_its_cure(planner: &dyn Pl
     Ok(())
 }
 
-/// Whether a cluster that has run what it was given has to soak, to report again, or to apply it again.
+/// Whether a cluster that ran its revision has to soak, to report again, or to apply it again.
 fn is_awaited(world: &World, entry: usize, member: &Member) -> bool {
     let proof = member.addon.as_ref().and_then(|addon| addon.proof.as_ref());
     proof.is_some_and(|proof| match proof.verdict {

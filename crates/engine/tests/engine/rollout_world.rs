@@ -185,7 +185,7 @@ pub(crate) struct Cluster {
     /// Whether placements keep it although it can not be reached.
     pub(crate) is_tolerated: bool,
     pub(crate) steering: Steering,
-    /// What it has come to run since it was assigned it, whatever it has reported since and whatever is noted of that.
+    /// The revision that it has run since it was assigned it, whatever it reports after that.
     pub(crate) ran: Option<SetFingerprint>,
 }
 

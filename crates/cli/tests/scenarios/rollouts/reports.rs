@@ -1,4 +1,5 @@
-//! Agents report that the works of the old revision are not applied any more: their clusters wait for their turn.
+//! Agents report that the works of the old revision are not applied any more.
+//! Their clusters wait for their turn.
 
 use std::collections::BTreeSet;
 
@@ -37,7 +38,7 @@ fn is_assigned(seen: &Seen) -> bool {
     seen.configs == [YYY]
 }
 
-/// The most clusters that were assigned the second configuration and had never run it, at one moment.
+/// The most clusters that were in flight to the second configuration at one moment.
 fn most_in_flight(moments: &[Moment], clusters: &[&str]) -> usize {
     let mut updated = BTreeSet::new();
     let in_flight = moments.iter().map(|moment| {
@@ -50,7 +51,8 @@ fn most_in_flight(moments: &[Moment], clusters: &[&str]) -> usize {
     in_flight.max().unwrap_or_default()
 }
 
-/// Has clusters report that what they run is not applied any more, and waits until the hub has noted it down as that.
+/// Has clusters report that what they run is not applied any more. Returns when the hub has
+/// recorded it.
 async fn fail_to_apply(field: &Field, clusters: &[&str]) {
     for cluster in clusters {
         field.fail(cluster).await;
