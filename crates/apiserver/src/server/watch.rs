@@ -226,7 +226,7 @@ impl Watching {
 
     fn end(&mut self, failure: &Failure) -> Bytes {
         self.is_over = true;
-        line(&json!({ "type": "ERROR", "object": failure.status() }))
+        line("ERROR", &failure.status())
     }
 
     fn told(&mut self, events: &[Arc<Event>]) -> Option<Bytes> {
@@ -286,7 +286,7 @@ impl Watching {
             Form::Metadata(meta) => table::metadata_only(object, meta),
             Form::Table(meta) => self.tabled(object, meta),
         };
-        line(&json!({ "type": type_, "object": object }))
+        line(type_, &object)
     }
 
     /// An object as a table with one row. The first one says what its columns are.
@@ -318,8 +318,7 @@ fn expired(error: &TooOld) -> Failure {
     Failure::expired(error.to_string())
 }
 
-fn line(value: &Value) -> Bytes {
-    let mut text = value.to_string();
-    text.push('\n');
-    text.into()
+/// One event. Its type comes first, as Kubernetes writes it: clients decide by it how they parse the object.
+fn line(type_: &str, object: &Value) -> Bytes {
+    format!("{{\"type\":\"{type_}\",\"object\":{object}}}\n").into()
 }

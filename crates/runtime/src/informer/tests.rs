@@ -55,7 +55,7 @@ async fn answer(State(Played(things)): State<Played>, RawQuery(query): RawQuery)
             let status = serde_json::to_vec(&status).expect("a status is JSON");
             (StatusCode::from_u16(code).expect("a valid code"), status).into_response()
         }
-        Things::One(_) | Things::OneAndDamaged if query.is_some_and(|query| query.contains("watch=true")) => {
+        Things::One(_) | Things::OneAndDamaged if query.as_ref().is_some_and(|query| query.contains("watch=true")) => {
             // Nothing happens until it ends, because something else is served.
             let _ = things.subscribe().wait_for(|things| *things != now).await;
             ().into_response()

@@ -6,7 +6,7 @@
 use drover_engine::cluster::access::role_name;
 use kube::{
     Client, Resource,
-    api::{ApiResource, DynamicObject},
+    api::{ApiResource, DynamicObject, PostParams},
 };
 use serde_json::Value;
 
@@ -67,7 +67,7 @@ pub(crate) async fn report_since(objects: &Api<DynamicObject>, name: &str, types
             json!({ "type": type_, "status": "True", "reason": "Scenario", "message": "", "lastTransitionTime": time,
                 "observedGeneration": generation })
         }));
-        objects.replace_status(name, &Default::default(), &object).await.map_err(|error| error.to_string())
+        objects.replace_status(name, &PostParams::default(), &object).await.map_err(|error| error.to_string())
     })
     .await;
 }
@@ -248,8 +248,10 @@ async fn lease_at_the_end_of_time_keeps_no_cluster_alive(world: World) {
     let hub = start_at(client.clone(), None, clock.clock()).await;
     let agent = well(&world, "one").await;
     // Later than a Timestamp can be.
-    let renewal = json!({ "spec": { "renewTime": "9999-12-31T23:59:59.999999Z" } });
-    patch(&raw_in::<Lease>(agent.client(), "one"), CLUSTER_LEASE, renewal).await;
+    let leases = raw_in::<Lease>(agent.client(), "one");
+    let mut lease = leases.get(CLUSTER_LEASE).await.expect("the hub has made a lease");
+    lease.data["spec"]["renewTime"] = json!("9999-12-31T23:59:59.999999Z");
+    leases.replace(CLUSTER_LEASE, &PostParams::default(), &lease).await.expect("the lease can be renewed");
     until(&world, "one", "the clocks differ", |one| {
         says(one, CLUSTER_CLOCK_SYNCED, "False", "ManagedClusterClockOutOfSync")
     })
