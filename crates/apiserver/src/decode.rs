@@ -16,10 +16,11 @@ pub use self::{
 };
 
 use serde_json::Value;
-use serde_saphyr::DuplicateKeyPolicy;
+use serde_saphyr::{DuplicateKeyPolicy, budget::BudgetBreach};
 
 use crate::{
     catalog,
+    depth::{self, MAX_PARSED_DEPTH, TooDeep},
     failure::Failure,
     kind::{Kind, Origin, Version},
 };
@@ -40,6 +41,12 @@ pub fn read_json(body: &[u8]) -> Result<Read, String> {
     let text = String::from_utf8_lossy(body);
     let twice = scan::duplicates(text.as_bytes())?;
     let value = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+    within_depth(value, twice)
+}
+
+/// What was read, if it nests no deeper than objects may.
+fn within_depth(value: Value, twice: Vec<String>) -> Result<Read, String> {
+    depth::check(&value).map_err(|error| error.to_string())?;
     Ok((value, twice))
 }
 
@@ -60,13 +67,33 @@ pub fn yaml(body: &[u8], kind: &Kind) -> Result<Read, Failure> {
 pub fn read_yaml(body: &[u8]) -> Result<Read, String> {
     let text = String::from_utf8_lossy(body);
     let text = first_document(&text);
-    let error = match serde_saphyr::from_str(text) {
-        Ok(value) => return Ok((value, Vec::new())),
+    let options = |duplicate_keys: DuplicateKeyPolicy| {
+        serde_saphyr::options! {
+            duplicate_keys: duplicate_keys,
+            budget: serde_saphyr::budget! { max_depth: MAX_PARSED_DEPTH, flow_nesting_limit: MAX_PARSED_DEPTH + 1 },
+        }
+    };
+    let read = |policy: DuplicateKeyPolicy| serde_saphyr::from_str_with_options(text, options(policy));
+    let error = match read(DuplicateKeyPolicy::Error) {
+        Ok(value) => return within_depth(value, Vec::new()),
         Err(error) => error,
     };
-    let lenient = serde_saphyr::options! { duplicate_keys: DuplicateKeyPolicy::LastWins };
-    let value = serde_saphyr::from_str_with_options(text, lenient).map_err(|error| error.to_string())?;
-    Ok((value, twice_in_yaml(&error.to_string()).into_iter().collect()))
+    let value = read(DuplicateKeyPolicy::LastWins).map_err(|error| yaml_problem(&error))?;
+    within_depth(value, twice_in_yaml(&error.to_string()).into_iter().collect())
+}
+
+/// What is wrong with a text that is no YAML, or nests too deeply.
+fn yaml_problem(error: &serde_saphyr::Error) -> String {
+    let mut cause = error;
+    while let serde_saphyr::Error::WithSnippet { error, .. } | serde_saphyr::Error::AliasError { error, .. } = cause {
+        cause = error;
+    }
+    match cause {
+        serde_saphyr::Error::Budget { breach: BudgetBreach::Depth { .. }, .. } => TooDeep.to_string(),
+        // The scanner, which is ahead of the parser, has a limit of its own.
+        serde_saphyr::Error::ExternalMessage { msg, .. } if msg == "recursion limit exceeded" => TooDeep.to_string(),
+        _ => error.to_string(),
+    }
 }
 
 /// A text up to where another document begins, which nobody reads.

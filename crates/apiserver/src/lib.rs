@@ -10,6 +10,7 @@ pub mod catalog;
 mod cel;
 pub mod decode;
 pub mod definition;
+pub mod depth;
 pub mod discovery;
 pub mod failure;
 pub mod field;

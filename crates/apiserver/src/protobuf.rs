@@ -15,7 +15,7 @@ use self::{
     tables::Tables,
     wire::Error,
 };
-use crate::failure::Failure;
+use crate::{depth, failure::Failure};
 
 /// What everything begins with that is protobuf of Kubernetes.
 const PREFIX: &[u8] = b"k8s\0";
@@ -99,6 +99,8 @@ impl<'a> Envelope<'a> {
         let mut object = Reader::new(tables).object(table, message).map_err(|error| error.to_string())?;
         object.insert("apiVersion".to_owned(), api_version.as_str().into());
         object.insert("kind".to_owned(), kind.as_str().into());
-        Ok(Value::Object(object))
+        let object = Value::Object(object);
+        depth::check(&object).map_err(|error| error.to_string())?;
+        Ok(object)
     }
 }

@@ -1,11 +1,11 @@
 //! Whether a text is JSON, and which fields it says twice.
 //!
-//! Nothing is built here, so that texts that are nested deeply cost little.
+//! Nothing is built here. What follows recurses, so a text that nests too deeply ends here.
 
 use std::collections::BTreeSet;
 
-/// The deepest nesting that is read.
-const DEPTH: usize = 10_000;
+use crate::depth::{MAX_PARSED_DEPTH, TooDeep};
+
 /// The most fields that are told of.
 const TOLD: usize = 100;
 
@@ -90,9 +90,9 @@ impl Scanner<'_> {
     }
 
     fn begin(&mut self, open: Open, end: u8, first: fn(&mut Self) -> Result<(), String>) -> Result<(), String> {
-        let begin = self.next()?;
-        if self.open.len() == DEPTH {
-            return Err(unexpected(begin, "exceeded max depth"));
+        self.next()?;
+        if self.open.len() == MAX_PARSED_DEPTH {
+            return Err(TooDeep.to_string());
         }
         self.open.push(open);
         if self.peek().ok_or_else(ended)? == end {

@@ -254,3 +254,38 @@ fn metadata_is_a_record_in_all_kinds() {
     assert_eq!(drop_unknown_metadata(&mut object), ["unknown field \"metadata.foo\""]);
     assert_eq!(object, json!({ "metadata": { "name": "a" }, "other": 1 }));
 }
+
+#[test]
+fn bodies_that_nest_too_deeply_are_not_read() {
+    let limit = crate::depth::MAX_DEPTH;
+    let braces = |levels: usize| format!("{}1{}", r#"{"a":"#.repeat(levels), "}".repeat(levels));
+    let brackets = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+    let blocks = |levels: usize| format!("{}1", "- ".repeat(levels));
+    let indented = |levels: usize| (0..levels).map(|at| format!("{}a:\n", " ".repeat(at))).collect::<String>();
+    let expected = "exceeded max depth: objects nest at most 100 levels".to_owned();
+    for text in [braces, brackets] as [fn(usize) -> String; 2] {
+        for read in [read_json, read_yaml] as [fn(&[u8]) -> Result<Read, String>; 2] {
+            assert!(read(text(limit).as_bytes()).is_ok());
+            for levels in [limit + 1, limit + 11, 200, 256, 7000, 1_000_000] {
+                assert_eq!(read(text(levels).as_bytes()), Err(expected.clone()), "{levels} levels");
+            }
+        }
+    }
+    for levels in [limit + 1, limit + 11, 200, 1000] {
+        assert_eq!(read_yaml(blocks(levels).as_bytes()), Err(expected.clone()), "{levels} levels");
+        assert_eq!(read_yaml(indented(levels).as_bytes()), Err(expected.clone()), "{levels} levels");
+    }
+    assert!(read_yaml(blocks(limit).as_bytes()).is_ok() && read_yaml(indented(limit).as_bytes()).is_ok());
+}
+
+/// An alias nests what it stands for.
+#[test]
+fn aliases_can_not_nest_deeper_than_the_limit() {
+    let lists = |levels: usize| format!("{}1{}", "[".repeat(levels), "]".repeat(levels));
+    let text = |levels: usize| format!("a: &a {}\nb: &b {}\nc: [*b]\n", lists(50), lists(levels).replace('1', "*a"));
+    assert!(read_yaml(text(48).as_bytes()).is_ok());
+    for levels in [49, 90] {
+        let problem = read_yaml(text(levels).as_bytes()).unwrap_err();
+        assert!(problem.contains("exceeded max depth"), "{problem}");
+    }
+}

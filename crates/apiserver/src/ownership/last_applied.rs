@@ -23,7 +23,7 @@ const MOST_ANNOTATIONS: usize = 256 * 1024;
 pub(super) fn fields(live: &Value, shape: Shape<'_>, api_version: &str) -> Option<FieldSet> {
     let applied = annotation(live)?;
     check(live, shape, Duplicates::Refused).ok()?;
-    let applied: Value = serde_json::from_str(applied).ok()?;
+    let applied = crate::depth::parse(applied.as_bytes()).ok()?;
     if applied.get("apiVersion")?.as_str()? != api_version {
         return None;
     }

@@ -8,9 +8,7 @@ use super::{
     tables::{Field, Message, Omit, Shape, Tables, Type},
     wire::{Error, Fields, Wire},
 };
-
-/// How deeply messages may be nested. Only schemas can be nested without an end.
-const DEEPEST: usize = 200;
+use crate::depth::{MAX_PARSED_DEPTH, TooDeep};
 
 /// Reads messages of some tables.
 #[derive(Clone, Copy)]
@@ -33,7 +31,11 @@ impl<'t> Reader<'t> {
     }
 
     fn deeper(self) -> Result<Self, Error> {
-        if self.depth == DEEPEST { Err(Error::TooDeep) } else { Ok(Self { depth: self.depth + 1, ..self }) }
+        if self.depth == MAX_PARSED_DEPTH {
+            Err(Error::TooDeep(TooDeep))
+        } else {
+            Ok(Self { depth: self.depth + 1, ..self })
+        }
     }
 
     fn read_into(self, object: &mut Map<String, Value>, message: &Message, bytes: &[u8]) -> Result<(), Error> {

@@ -9,6 +9,7 @@ use super::{
     message::text,
     wire::{Error, Fields, Wire},
 };
+use crate::depth;
 
 type Said = Result<Result<Value, String>, Error>;
 
@@ -81,7 +82,7 @@ pub(super) fn int_or_string(message: &[u8]) -> Said {
 /// JSON within protobuf.
 pub(super) fn raw(message: &[u8]) -> Said {
     let json = last_bytes(message, 1)?.filter(|json| !json.is_empty());
-    Ok(json.map_or(Ok(Value::Null), serde_json::from_slice).map_err(|error| error.to_string()))
+    Ok(json.map_or(Ok(Value::Null), depth::parse))
 }
 
 /// The last of the fields with a number, which is the one that counts.

@@ -234,7 +234,7 @@ fn what_is_nested_without_an_end_is_refused() {
     }
     let message = field(2, field(7, field(4, field(1, schema))));
     let failure = decode(&sent("apiextensions.k8s.io/v1", "CustomResourceDefinition", &message)).unwrap_err();
-    assert!(failure.message.ends_with("nested too deeply"), "{}", failure.message);
+    assert!(failure.message.ends_with("nest at most 100 levels"), "{}", failure.message);
 }
 
 const KINDS: [(&str, &str); 5] = [

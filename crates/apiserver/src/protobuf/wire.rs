@@ -1,5 +1,7 @@
 //! Protobuf as it is on the wire: fields with numbers, of which only the length is known.
 
+use crate::depth::TooDeep;
+
 /// What is wrong with a message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Error {
@@ -15,8 +17,8 @@ pub(super) enum Error {
     UnexpectedEndOfGroup,
     #[error("proto: wrong wireType = {got} for field {field}")]
     WrongWireType { got: u8, field: String },
-    #[error("messages are nested too deeply")]
-    TooDeep,
+    #[error("{0}")]
+    TooDeep(TooDeep),
     #[error("field {field}: {why}")]
     Unspeakable { field: String, why: String },
 }

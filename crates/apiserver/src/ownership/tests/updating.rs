@@ -231,3 +231,20 @@ fn what_became_one_thing_is_owned_as_that() {
     let now = json!({"f:spec": {"f:place": {}, "f:parts": {}, "f:size": {}}});
     assert_eq!(entries(&new)[0], entry("a", "Apply", T1, &now));
 }
+
+/// `managedFields` repeats the nesting of an object that is as deep as it may be, and stays
+/// readable.
+#[test]
+fn managed_fields_of_the_deepest_object_are_within_their_limit() {
+    use crate::depth::{self, MAX_DEPTH, MAX_MANAGED_FIELDS_DEPTH};
+    let schema = Schema::read(&json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}), &|_| None);
+    let nested = (0..MAX_DEPTH - 1).fold(json!(1), |inner, _| json!({ "a": inner }));
+    let object = json!({"apiVersion": "x.io/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": nested});
+    let mut created = object.clone();
+    update(None, &mut created, &schema, &write("creator", T1));
+    let applied = apply(None, &object, &schema, &write("applier", T1), false).unwrap();
+    for written in [created, applied] {
+        assert_eq!(depth::of(&written), MAX_MANAGED_FIELDS_DEPTH);
+        assert_eq!(depth::check(&written), Ok(()));
+    }
+}
