@@ -8,9 +8,12 @@ mod tests;
 
 use serde_json::{Map, Value};
 
+use self::operations::Refusal;
 use crate::{
     decode::json_type,
-    failure::{Details, Failure},
+    depth::TooDeep,
+    failure::{About, Details, Failure},
+    field::{ErrorKind, FieldError, Path},
     schema::Schema,
 };
 
@@ -31,7 +34,10 @@ pub fn json(object: &Value, patch: &[u8]) -> Result<Value, Failure> {
         );
         return Err(Failure { code: 413, reason: "RequestEntityTooLarge", message, details: None });
     }
-    operations::apply(object, &operations).ok_or_else(refused)
+    operations::apply(object, &operations).map_err(|refusal| match refusal {
+        Refusal::Impossible => refused(),
+        Refusal::TooDeep => too_deep(),
+    })
 }
 
 /// The object after a merge patch (RFC 7386).
@@ -98,6 +104,12 @@ pub fn strategic(object: &Value, patch: &Value, schema: &Schema) -> Result<Value
         )));
     };
     strategic::merge_maps(fields.clone(), patch.clone(), Some(schema)).map(Value::Object)
+}
+
+/// The failure of a patch that makes an object nest too deeply.
+fn too_deep() -> Failure {
+    let error = FieldError::bare(ErrorKind::Invalid, &Path::Root.field("patch"), TooDeep.to_string());
+    Failure::invalid(About { group: "", name: "" }, "", &[error])
 }
 
 fn undecodable(error: &str) -> Failure {

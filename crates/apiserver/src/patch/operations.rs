@@ -3,13 +3,34 @@
 
 use serde_json::{Map, Value};
 
-use crate::decode::json_type;
+use crate::{
+    decode::json_type,
+    depth::{self, MAX_PARSED_DEPTH, TooDeep},
+};
 
 /// More bytes than this are not copied by one patch.
 const MOST_COPIED: usize = 3 * 1024 * 1024;
+/// The depth of an object is not measured more often than this by one patch.
+const MAX_MEASURED: usize = 100;
+
+/// Why operations are not done.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// One of them can not be done with the object.
+    Impossible,
+    /// The object nests too deeply after one of them.
+    TooDeep,
+}
+
+impl From<TooDeep> for Refusal {
+    fn from(TooDeep: TooDeep) -> Self {
+        Self::TooDeep
+    }
+}
 
 /// Reads a list of operations.
 pub(super) fn read(patch: &[u8]) -> Result<Vec<Map<String, Value>>, String> {
+    depth::check_text(patch).map_err(|error| error.to_string())?;
     let list = match serde_json::from_slice(patch).map_err(|error| syntax_error(&error, patch))? {
         Value::Array(list) => list,
         Value::Null => return Ok(Vec::new()),
@@ -51,18 +72,23 @@ fn syntax_error(error: &serde_json::Error, text: &[u8]) -> String {
     format!("invalid character {:?} looking for beginning of value", char::from(character))
 }
 
-/// The object after the operations; nothing if one of them can not be done.
-pub(super) fn apply(object: &Value, operations: &[Map<String, Value>]) -> Option<Value> {
-    let mut document = Document { root: object.clone(), copied: 0 };
+/// The object after the operations.
+pub(super) fn apply(object: &Value, operations: &[Map<String, Value>]) -> Result<Value, Refusal> {
+    let mut document = Document { root: object.clone(), copied: 0, depth: depth::of(object), measured: 0 };
     for operation in operations {
         document.apply(operation)?;
     }
-    Some(document.root)
+    depth::check(&document.root)?;
+    Ok(document.root)
 }
 
 struct Document {
     root: Value,
     copied: usize,
+    /// How deeply it nests at most. It is not measured after each operation, because that takes as
+    /// long as the object is large.
+    depth: usize,
+    measured: usize,
 }
 
 /// Where something is, or would be, in a document.
@@ -72,35 +98,84 @@ struct Place<'a> {
 }
 
 impl Document {
-    fn apply(&mut self, operation: &Map<String, Value>) -> Option<()> {
-        let text = |name: &str| operation.get(name).and_then(Value::as_str);
-        let value = operation.get("value").cloned().unwrap_or_default();
+    fn apply(&mut self, operation: &Map<String, Value>) -> Result<(), Refusal> {
+        let text = |name: &str| operation.get(name).and_then(Value::as_str).ok_or(Refusal::Impossible);
+        let value = || operation.get("value").cloned().unwrap_or_default();
         match text("op")? {
-            "add" => self.place(text("path")?)?.add(value),
-            "remove" => self.place(text("path")?)?.remove().map(drop),
-            "replace" if text("path")?.is_empty() => {
-                let can_be_all = value.is_object() || value.is_array();
-                can_be_all.then(|| self.root = value)
+            "add" => {
+                let (value, path) = (value(), text("path")?);
+                let depth = depth::of(&value);
+                self.add(path, value, depth)
             }
-            "replace" => self.place(text("path")?)?.replace(value),
-            "test" if text("path")?.is_empty() => (self.root == value).then_some(()),
-            "test" => (self.place(text("path")?)?.get()? == value).then_some(()),
+            "remove" => self.place(text("path")?)?.remove().map(drop).ok_or(Refusal::Impossible),
+            "replace" if text("path")?.is_empty() => {
+                let value = value();
+                if !value.is_object() && !value.is_array() {
+                    return Err(Refusal::Impossible);
+                }
+                self.depth = depth::of(&value);
+                self.root = value;
+                Ok(())
+            }
+            "replace" => {
+                let (value, path) = (value(), text("path")?);
+                let depth = depth::of(&value);
+                self.deepen(path, &value, depth)?;
+                self.place(path)?.replace(value).ok_or(Refusal::Impossible)
+            }
+            "test" => {
+                let path = text("path")?;
+                let null = Value::Null;
+                let expected = operation.get("value").unwrap_or(&null);
+                let found = if path.is_empty() { Some(&self.root) } else { self.place(path)?.get() };
+                if found == Some(expected) { Ok(()) } else { Err(Refusal::Impossible) }
+            }
             "move" => {
-                let value = self.place(text("from")?)?.remove()?;
-                self.place(text("path")?)?.add(value)
+                let (from, path) = (text("from")?, text("path")?);
+                let depth = self.depth.saturating_sub(levels(from));
+                let value = self.place(from)?.remove().ok_or(Refusal::Impossible)?;
+                self.add(path, value, depth)
             }
             "copy" => {
-                let value = self.place(text("from")?)?.get()?;
+                let (from, path) = (text("from")?, text("path")?);
+                let depth = self.depth.saturating_sub(levels(from));
+                let value = self.place(from)?.get().cloned().ok_or(Refusal::Impossible)?;
                 self.copied += value.to_string().len();
-                let place = self.place(text("path")?)?;
-                place.add(value)?;
-                (self.copied <= MOST_COPIED).then_some(())
+                self.add(path, value, depth)?;
+                if self.copied <= MOST_COPIED { Ok(()) } else { Err(Refusal::Impossible) }
             }
-            _ => None,
+            _ => Err(Refusal::Impossible),
         }
     }
 
-    fn place(&mut self, pointer: &str) -> Option<Place<'_>> {
+    /// Adds a value that has so many levels at most.
+    fn add(&mut self, path: &str, value: Value, depth: usize) -> Result<(), Refusal> {
+        self.deepen(path, &value, depth)?;
+        self.place(path)?.add(value).ok_or(Refusal::Impossible)
+    }
+
+    /// Prepares for a value of so many levels at most at a path. The object never has more levels
+    /// than parsers read, not even between two operations.
+    fn deepen(&mut self, path: &str, value: &Value, depth: usize) -> Result<(), Refusal> {
+        self.place(path)?;
+        let mut deepest = levels(path) + depth;
+        if deepest > MAX_PARSED_DEPTH && self.measured < MAX_MEASURED {
+            self.measured += 1;
+            deepest = levels(path) + depth::of(value);
+            self.depth = depth::of(&self.root);
+        }
+        if deepest > MAX_PARSED_DEPTH {
+            return Err(Refusal::TooDeep);
+        }
+        self.depth = self.depth.max(deepest);
+        Ok(())
+    }
+
+    fn place(&mut self, pointer: &str) -> Result<Place<'_>, Refusal> {
+        self.find(pointer).ok_or(Refusal::Impossible)
+    }
+
+    fn find(&mut self, pointer: &str) -> Option<Place<'_>> {
         let mut parts = pointer.split('/').skip(1).map(|part| part.replace("~1", "/").replace("~0", "~"));
         let mut key = parts.next()?;
         let mut parent = &mut self.root;
@@ -125,11 +200,17 @@ fn index(key: &str, length: usize) -> Option<usize> {
     usize::try_from(index).ok()
 }
 
-impl Place<'_> {
-    fn get(&self) -> Option<Value> {
-        match &*self.parent {
-            Value::Object(fields) => Some(fields.get(&self.key).cloned().unwrap_or_default()),
-            Value::Array(items) => items.get(index(&self.key, items.len())?).cloned(),
+/// In how many containers what a pointer names is.
+fn levels(pointer: &str) -> usize {
+    pointer.matches('/').count()
+}
+
+impl<'a> Place<'a> {
+    fn get(self) -> Option<&'a Value> {
+        static NULL: Value = Value::Null;
+        match self.parent {
+            Value::Object(fields) => Some(fields.get(&self.key).unwrap_or(&NULL)),
+            Value::Array(items) => items.get(index(&self.key, items.len())?),
             _ => None,
         }
     }

@@ -216,3 +216,69 @@ proptest! {
         prop_assert_eq!(patched(&object, &json!([add, test, remove])).unwrap(), object);
     }
 }
+
+/// A value of so many levels.
+fn nested(levels: usize) -> Value {
+    (0..levels).fold(json!(1), |inner, _| json!({ "a": inner }))
+}
+
+fn pointer(levels: usize) -> String {
+    "/a".repeat(levels)
+}
+
+#[test]
+fn operations_can_not_nest_an_object_deeper_than_it_may() {
+    let limit = crate::depth::MAX_DEPTH;
+    let add = |levels: usize, value: Value| json!({ "op": "add", "path": pointer(levels), "value": value });
+    let outcome = |operations: Vec<Value>| patched(&json!({ "a": 1 }), &operations.into()).map_err(|it| it.code);
+    assert!(outcome(vec![add(1, nested(limit - 1))]).is_ok());
+    assert_eq!(outcome(vec![add(1, nested(limit))]), Err(422));
+    // A few levels at a time.
+    let slowly = |times: usize| (0..times).map(|time| add(1 + 9 * time, nested(9))).collect();
+    assert!(outcome(slowly(11)).is_ok());
+    assert_eq!(outcome(slowly(12)), Err(422));
+    assert_eq!(outcome(slowly(1000)), Err(422));
+    // Nearly twice as many each time.
+    let grown = |times: usize| {
+        let depths = std::iter::successors(Some(9), |depth| Some(2 * depth - 1)).take(times);
+        let copies = depths.map(|depth| json!({ "op": "copy", "from": "/a", "path": pointer(depth) }));
+        [add(1, nested(8))].into_iter().chain(copies).collect()
+    };
+    assert!(outcome(grown(3)).is_ok());
+    for times in [4, 5, 20] {
+        assert_eq!(outcome(grown(times)), Err(422));
+    }
+    let failure = patched(&json!({ "a": 1 }), &json!([add(1, nested(limit))])).unwrap_err();
+    assert!(failure.message.contains("objects nest at most 100 levels"), "{}", failure.message);
+}
+
+#[test]
+fn moves_can_not_chain_an_object_deeper_than_it_may() {
+    let chains = 1000;
+    let object: Value = (0..chains).map(|at| (format!("c{at}"), nested(90))).collect();
+    let operations: Vec<Value> = (1..chains)
+        .map(|at| json!({ "op": "move", "from": format!("/c{}", at - 1), "path": format!("/c{at}{}", pointer(89)) }))
+        .collect();
+    assert_eq!(patched(&object, &operations.into()).unwrap_err().code, 422);
+}
+
+/// A bound of the depth is kept, not the depth: what moves about without getting deeper is allowed
+/// for a long time.
+#[test]
+fn moves_that_do_not_nest_deeper_are_done() {
+    let there_and_back =
+        [json!({ "op": "move", "from": "/a", "path": "/b/c" }), json!({ "op": "move", "from": "/b/c", "path": "/a" })];
+    let operations: Vec<Value> = there_and_back.iter().cycle().take(1000).cloned().collect();
+    let object = json!({ "a": nested(50), "b": {} });
+    assert_eq!(patched(&object, &operations.into()).unwrap(), object);
+}
+
+#[test]
+fn operations_that_nest_too_deeply_are_not_read() {
+    for levels in [200, 8000, 500_000] {
+        let patch = format!(r#"[{{"op":"add","path":"/a","value":{}{}}}]"#, "[".repeat(levels), "]".repeat(levels));
+        let failure = json_patch(&json!({}), patch.as_bytes()).unwrap_err();
+        let message = "error decoding patch: exceeded max depth: objects nest at most 100 levels";
+        assert_eq!(failure, Failure::bad_request(message));
+    }
+}
