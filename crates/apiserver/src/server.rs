@@ -192,6 +192,7 @@ pub(crate) fn in_seconds(time: Timestamp) -> String {
 fn unkept(error: &WriteError) -> Failure {
     match error {
         WriteError::TooLarge => Failure { code: 500, reason: "", message: error.to_string(), details: None },
+        WriteError::TooDeep(error) => Failure::unprocessable(error.to_string()),
         error => Failure::internal(error),
     }
 }

@@ -36,6 +36,8 @@ use object::Draft;
 use state::{Shared, State};
 use writer::Writer;
 
+use crate::depth::TooDeep;
+
 /// Where objects are written to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Journal {
@@ -60,6 +62,9 @@ pub enum WriteError {
     /// It is too large to be kept.
     #[error("etcdserver: request is too large")]
     TooLarge,
+    /// It nests deeper than objects may.
+    #[error(transparent)]
+    TooDeep(#[from] TooDeep),
     /// What was to be written has no fields, or no metadata.
     #[error("this is not an object")]
     NotAnObject,
@@ -111,9 +116,13 @@ pub enum ListError {
 /// The largest object that is kept, as with etcd: who moves to a Kubernetes can take everything along.
 const LARGEST: usize = 3 << 19;
 
-/// An object that is to be kept, if it is small enough.
-fn fitting(object: Value) -> Result<Draft, WriteError> {
-    let draft = Draft::new(object).ok_or(WriteError::NotAnObject)?;
+/// An object that is to be kept, perhaps in the place of another one, if it is small enough and
+/// nests no deeper than it may.
+fn fitting(old: Option<&Stored>, object: Value) -> Result<Draft, WriteError> {
+    let draft = Draft::over(old, object).ok_or(WriteError::NotAnObject)?;
+    if draft.is_too_deep() {
+        return Err(TooDeep.into());
+    }
     if draft.len() > LARGEST { Err(WriteError::TooLarge) } else { Ok(draft) }
 }
 
@@ -147,14 +156,15 @@ impl Store {
 
     /// Keeps a new object.
     pub async fn create(&self, key: Key, object: Value) -> Result<Stored, WriteError> {
-        let draft = fitting(object)?;
+        let draft = fitting(None, object)?;
         self.writer.write(&self.shared, move |batch| batch.create(key, draft)).await
     }
 
     /// Puts an object in the place of the one of a revision. If both are the same, nothing happens, and the answer is what
     /// was there.
     pub async fn update(&self, key: Key, expected: u64, object: Value) -> Result<Stored, WriteError> {
-        let draft = fitting(object)?;
+        let old = self.get(&key).filter(|old| old.revision() == expected);
+        let draft = fitting(old.as_ref(), object)?;
         self.writer.write(&self.shared, move |batch| batch.update(key, expected, draft)).await
     }
 

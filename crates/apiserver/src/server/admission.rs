@@ -6,7 +6,9 @@ use super::call::Call;
 use crate::{
     access::{escalation, is_allowed_for_signer},
     definition,
+    depth::{self, TooDeep},
     failure::{About, Cause, Failure},
+    field::{ErrorKind, FieldError, Path},
     kind::{Origin, Scope, Version},
     metadata,
     policy::{Operation, Request, flaws},
@@ -48,6 +50,7 @@ impl Call<'_> {
 
     /// Whether an object is as it has to be.
     pub(super) fn check(&self, new: &Value, old: Option<&Value>) -> Result<(), Failure> {
+        self.check_depth(new)?;
         let mut errors = strategy::validate(&self.kind, self.part, new, old);
         if let Some(checks) = self.served.checks(&self.kind, &self.place.version) {
             errors = match (self.part, old) {
@@ -62,9 +65,20 @@ impl Call<'_> {
         if self.kind.kind == "ValidatingAdmissionPolicy" && self.kind.origin == Origin::BuiltIn {
             errors.extend(flaws(new));
         }
-        let name = metadata::text(new, "name");
-        let name = if name.is_empty() { metadata::text(new, "generateName") } else { name };
-        if errors.is_empty() { Ok(()) } else { Err(Failure::invalid(self.accused(new), name, &errors)) }
+        if errors.is_empty() { Ok(()) } else { Err(self.invalid(new, &errors)) }
+    }
+
+    /// Whether an object nests no deeper than it may: a patch or defaults can make it deeper than
+    /// what was sent.
+    pub(super) fn check_depth(&self, object: &Value) -> Result<(), Failure> {
+        let error = |too_deep: TooDeep| FieldError::bare(ErrorKind::Invalid, &Path::Root, too_deep.to_string());
+        depth::check(object).map_err(|too_deep| self.invalid(object, &[error(too_deep)]))
+    }
+
+    fn invalid(&self, object: &Value, errors: &[FieldError]) -> Failure {
+        let name = metadata::text(object, "name");
+        let name = if name.is_empty() { metadata::text(object, "generateName") } else { name };
+        Failure::invalid(self.accused(object), name, errors)
     }
 
     /// What an object that is not as it has to be is said to be.

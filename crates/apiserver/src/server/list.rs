@@ -13,6 +13,7 @@ use super::{
     watch::forbidden,
 };
 use crate::{
+    depth::MAX_DEPTH,
     failure::Failure,
     field::{ErrorKind, FieldError, Path},
     kind::{Kind, Origin, Version},
@@ -77,6 +78,10 @@ impl Call<'_> {
         let wanted = self.wanted(true)?;
         let selection = self.selection()?;
         let page = self.page(&selection).await?;
+        self.warn(page.items.iter().filter(|stored| stored.is_too_deep()).map(|stored| {
+            let name = stored.position();
+            format!("{} {name:?} nests deeper than {MAX_DEPTH} levels: deeper fields are left out", self.kind.plural)
+        }));
         let mut metadata = json!({ "resourceVersion": page.revision.to_string() });
         if let Some(next) = &page.next {
             metadata["continue"] = token(next).into();
@@ -189,7 +194,7 @@ impl Call<'_> {
             }
             // Only objects of custom kinds say in lists what they are.
             if is_plain {
-                bytes.put_slice(stored.bytes());
+                bytes.put_slice(&stored.bounded());
             } else if !is_custom {
                 let event = untyped(shown(stored, kind, version));
                 bytes.put_slice(event.to_string().as_bytes());

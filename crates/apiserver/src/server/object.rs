@@ -81,13 +81,18 @@ pub(crate) fn type_prefix(kind: &Kind, version: &Version) -> String {
     format!("{{\"apiVersion\":\"{}\",\"kind\":\"{}\"", kind.api_version(&version.name), kind.kind)
 }
 
-/// Writes an object as it is shown.
+/// Writes an object as it is shown among others: within the limit of depth, so that clients can
+/// read the others.
 pub(crate) fn write_shown(to: &mut BytesMut, stored: &Stored, kind: &Kind, version: &Version, prefix: &str) {
     if is_event(kind) {
         to.put_slice(shown(stored, kind, version).to_string().as_bytes());
         return;
     }
-    let rest = stored.bytes().get(1..).unwrap_or_default();
+    write_typed(to, &stored.bounded(), prefix);
+}
+
+fn write_typed(to: &mut BytesMut, object: &[u8], prefix: &str) {
+    let rest = object.get(1..).unwrap_or_default();
     to.put_slice(prefix.as_bytes());
     if rest.first().is_some_and(|first| *first != b'}') {
         to.put_u8(b',');
@@ -95,9 +100,13 @@ pub(crate) fn write_shown(to: &mut BytesMut, stored: &Stored, kind: &Kind, versi
     to.put_slice(rest);
 }
 
-/// An object as it is shown, in JSON.
+/// An object as it is shown by itself, in JSON: all of it, however deeply it nests.
 pub(crate) fn rendered(stored: &Stored, kind: &Kind, version: &Version) -> Bytes {
     let mut bytes = BytesMut::with_capacity(stored.bytes().len() + 128);
-    write_shown(&mut bytes, stored, kind, version, &type_prefix(kind, version));
+    if is_event(kind) {
+        write_shown(&mut bytes, stored, kind, version, &type_prefix(kind, version));
+    } else {
+        write_typed(&mut bytes, stored.bytes(), &type_prefix(kind, version));
+    }
     bytes.freeze()
 }

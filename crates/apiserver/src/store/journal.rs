@@ -199,7 +199,7 @@ fn load(database: &Database) -> Result<State, redb::Error> {
             resource = Resource::of(name);
         }
         let position = Arc::from(position);
-        let object = Stored::new(revision, position, Span(from, length), Bytes::copy_from_slice(bytes));
+        let object = Stored::restored(revision, position, Span(from, length), Bytes::copy_from_slice(bytes));
         state.restore(&resource, object);
     }
     Ok(state)

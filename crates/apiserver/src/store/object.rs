@@ -1,9 +1,11 @@
 //! An object as it is kept: the JSON that is sent to whoever asks, ready to send.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
 use bytes::Bytes;
 use serde_json::{Map, Value};
+
+use crate::depth;
 
 /// An object that is kept, or was. Copies share everything.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +16,8 @@ struct Record {
     revision: u64,
     position: Arc<str>,
     labels: Span,
+    /// Whether it nests deeper than objects may. Earlier releases had no limit.
+    is_too_deep: bool,
     bytes: Bytes,
 }
 
@@ -22,8 +26,14 @@ struct Record {
 pub(super) struct Span(pub(super) u32, pub(super) u32);
 
 impl Stored {
-    pub(super) fn new(revision: u64, position: Arc<str>, labels: Span, bytes: Bytes) -> Self {
-        Self(Arc::new(Record { revision, position, labels, bytes }))
+    /// An object as a journal has it.
+    pub(super) fn restored(revision: u64, position: Arc<str>, labels: Span, bytes: Bytes) -> Self {
+        let is_too_deep = depth::is_exceeded_in(&bytes);
+        Self::new(revision, position, labels, is_too_deep, bytes)
+    }
+
+    fn new(revision: u64, position: Arc<str>, labels: Span, is_too_deep: bool, bytes: Bytes) -> Self {
+        Self(Arc::new(Record { revision, position, labels, is_too_deep, bytes }))
     }
 
     /// The revision that it is from. The object says the same in `metadata.resourceVersion`.
@@ -56,11 +66,24 @@ impl Stored {
         &self.0.bytes
     }
 
-    /// The object. It is read anew each time.
+    /// Whether it nests deeper than objects may.
+    #[must_use]
+    pub fn is_too_deep(&self) -> bool {
+        self.0.is_too_deep
+    }
+
+    /// The object as compact JSON within the limit of depth, so that whatever else is in a list
+    /// with it can be read.
+    #[must_use]
+    pub fn bounded(&self) -> Cow<'_, [u8]> {
+        if self.0.is_too_deep { Cow::Owned(depth::cut(&self.0.bytes)) } else { Cow::Borrowed(&self.0.bytes) }
+    }
+
+    /// The object, within the limit of depth. It is read anew each time.
     #[must_use]
     pub fn value(&self) -> Value {
         // The bytes were written in here.
-        serde_json::from_slice(&self.0.bytes).unwrap_or_default()
+        serde_json::from_slice(&self.bounded()).unwrap_or_default()
     }
 
     /// The labels, without reading the rest of the object.
@@ -85,18 +108,46 @@ pub(super) struct Draft {
     text: Vec<u8>,
     revision_at: usize,
     labels: Span,
+    /// Whether the object itself nests deeper than objects may.
+    is_too_deep: bool,
+    /// Whether it does with what it keeps of the one that it replaces.
+    keeps_too_deep: bool,
+}
+
+/// What is at the same place in the object that a draft replaces: its value within the limit of
+/// depth, and its text.
+#[derive(Clone, Copy)]
+struct Replaced<'a> {
+    value: &'a Value,
+    text: &'a [u8],
 }
 
 impl Draft {
     /// Renders an object. What it says in `metadata.resourceVersion` does not matter. There is none if it is not an object.
-    pub(super) fn new(mut object: Value) -> Option<Self> {
+    pub(super) fn new(object: Value) -> Option<Self> {
+        Self::over(None, object)
+    }
+
+    /// Renders an object that replaces another one. What nests too deeply in that one stays as it
+    /// is, unless something else is put in its place.
+    pub(super) fn over(old: Option<&Stored>, mut object: Value) -> Option<Self> {
+        let is_too_deep = depth::check(&object).is_err();
         let fields = object.as_object_mut()?;
         let metadata = fields.entry("metadata").or_insert_with(|| Map::new().into());
         metadata.as_object_mut()?.insert("resourceVersion".to_owned(), Value::String(String::new()));
 
-        let mut draft = Self { text: Vec::with_capacity(1024), revision_at: 0, labels: Span::default() };
-        draft.write_object(fields)?;
+        let text = Vec::with_capacity(1024);
+        let mut draft =
+            Self { text, revision_at: 0, labels: Span::default(), is_too_deep, keeps_too_deep: is_too_deep };
+        let old = old.filter(|old| old.is_too_deep()).map(|old| (old.value(), old.bytes()));
+        draft.write_object(fields, old.as_ref().map(|(value, text)| Replaced { value, text }))?;
+        draft.keeps_too_deep |= old.is_some() && depth::is_exceeded_in(&draft.text);
         Some(draft)
+    }
+
+    /// Whether it nests deeper than objects may. What was stored already does not count.
+    pub(super) fn is_too_deep(&self) -> bool {
+        self.is_too_deep
     }
 
     /// How many bytes it has, but for the revision.
@@ -104,17 +155,17 @@ impl Draft {
         self.text.len()
     }
 
-    fn write_object(&mut self, fields: &Map<String, Value>) -> Option<()> {
-        self.write_fields(fields, |draft, name, value| match value {
-            Value::Object(metadata) if name == "metadata" => draft.write_metadata(metadata),
-            value => draft.write(value),
+    fn write_object(&mut self, fields: &Map<String, Value>, old: Option<Replaced<'_>>) -> Option<()> {
+        self.write_fields(fields, old, |draft, name, value, old| match value {
+            Value::Object(metadata) if name == "metadata" => draft.write_metadata(metadata, old),
+            value => draft.write(value, old),
         })
     }
 
-    fn write_metadata(&mut self, fields: &Map<String, Value>) -> Option<()> {
-        self.write_fields(fields, |draft, name, value| {
+    fn write_metadata(&mut self, fields: &Map<String, Value>, old: Option<Replaced<'_>>) -> Option<()> {
+        self.write_fields(fields, old, |draft, name, value, old| {
             let from = draft.text.len();
-            draft.write(value)?;
+            draft.write(value, old)?;
             match name {
                 "labels" => draft.labels = Span(from.try_into().ok()?, (draft.text.len() - from).try_into().ok()?),
                 "resourceVersion" => draft.revision_at = from + 1,
@@ -127,22 +178,53 @@ impl Draft {
     fn write_fields(
         &mut self,
         fields: &Map<String, Value>,
-        mut write: impl FnMut(&mut Self, &str, &Value) -> Option<()>,
+        old: Option<Replaced<'_>>,
+        mut write: impl FnMut(&mut Self, &str, &Value, Option<Replaced<'_>>) -> Option<()>,
     ) -> Option<()> {
+        let mut texts: BTreeMap<_, _> =
+            old.map(|old| depth::members(old.text).into_iter().collect()).unwrap_or_default();
+        let mut old_field = |name: &str| Some(Replaced { value: old?.value.get(name)?, text: texts.remove(name)? });
         let mut separator = b'{';
         for (name, value) in fields {
             self.text.push(separator);
             separator = b',';
             serde_json::to_writer(&mut self.text, name).ok()?;
             self.text.push(b':');
-            write(self, name, value)?;
+            write(self, name, value, old_field(name))?;
+        }
+        if fields.is_empty() {
+            self.text.push(b'{');
         }
         self.text.push(b'}');
         Some(())
     }
 
-    fn write(&mut self, value: &Value) -> Option<()> {
-        serde_json::to_writer(&mut self.text, value).ok()
+    fn write(&mut self, value: &Value, old: Option<Replaced<'_>>) -> Option<()> {
+        match (value, old) {
+            (value, Some(old)) if value == old.value => self.text.extend_from_slice(old.text),
+            (Value::Object(fields), Some(old)) if old.value.is_object() => {
+                return self.write_fields(fields, Some(old), |draft, _, value, old| draft.write(value, old));
+            }
+            (Value::Array(items), Some(Replaced { value: Value::Array(values), text })) => {
+                return self.write_items(items, values, text);
+            }
+            (value, _) => return serde_json::to_writer(&mut self.text, value).ok(),
+        }
+        Some(())
+    }
+
+    fn write_items(&mut self, items: &[Value], old: &[Value], text: &[u8]) -> Option<()> {
+        let texts = depth::members(text);
+        self.text.push(b'[');
+        for (at, item) in items.iter().enumerate() {
+            if at > 0 {
+                self.text.push(b',');
+            }
+            let old = old.get(at).zip(texts.get(at)).map(|(value, (_, text))| Replaced { value, text });
+            self.write(item, old)?;
+        }
+        self.text.push(b']');
+        Some(())
     }
 
     /// The object with its revision. Nothing is allocated that is not needed, because there are many.
@@ -151,7 +233,7 @@ impl Draft {
         let (head, tail) = self.text.split_at(self.revision_at);
         let bytes = [head, number.as_bytes(), tail].concat();
         // The labels come before the revision, so they stay where they are.
-        Stored::new(revision, position, self.labels, bytes.into())
+        Stored::new(revision, position, self.labels, self.keeps_too_deep, bytes.into())
     }
 
     /// Whether the object is the same as one that is kept, but for the revision.

@@ -34,7 +34,7 @@ impl Model {
 
     /// Stands where no object is.
     pub(super) fn nothing() -> Stored {
-        Stored::new(0, "".into(), Span::default(), bytes::Bytes::new())
+        Stored::restored(0, "".into(), Span::default(), bytes::Bytes::new())
     }
 
     pub(super) fn revision(&self) -> u64 {
@@ -99,7 +99,7 @@ impl Model {
         let (revision, mut value) = (self.revision() + 1, last.value());
         value["metadata"]["resourceVersion"] = json!(revision.to_string());
         let bytes = serde_json::to_vec(&value).unwrap().into();
-        let object = Stored::new(revision, last.shared_position(), last.labels_at(), bytes);
+        let object = Stored::restored(revision, last.shared_position(), last.labels_at(), bytes);
         let key = Key { resource: resource.clone(), position: last.shared_position() };
         self.append(Entry { key, change: Change::Deleted, object });
     }
