@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::{answer::Body, call::Call, update::Wanted};
 use crate::{
+    depth::{MAX_DEPTH, TooDeep},
     failure::{About, Failure},
     field::{ErrorKind, FieldError, Path},
     kind::Scale,
@@ -55,6 +56,10 @@ impl Call<'_> {
                 let spec = Path::Root.field("spec");
                 let error = FieldError::new(ErrorKind::Invalid, &spec.field("replicas"), replicas, why);
                 return Err(Failure::invalid(About { group: "autoscaling", name: "Scale" }, name, &[error]));
+            }
+            // What is put at a path nests as deeply as the path is long.
+            if path.matches('.').count() > MAX_DEPTH {
+                return Err(Failure::unprocessable(TooDeep.to_string()));
             }
             let mut new = old.clone();
             put(&mut new, &path, json!(replicas));
