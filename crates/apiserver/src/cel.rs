@@ -28,6 +28,7 @@ use kube_cel::cel::IdedExpr;
 
 use self::types::Type;
 pub(crate) use self::{
+    check::MAX_DEPTH,
     cost::{Budget, OUT_OF_BUDGET, TOO_EXPENSIVE},
     eval::Names,
     value::{Foreign, Value},
@@ -38,6 +39,10 @@ pub(crate) use self::{
 pub(crate) struct Expression {
     /// As it was written.
     pub(crate) source: String,
+    /// How many levels it has: each takes a piece of the stack when it is evaluated.
+    pub(crate) depth: usize,
+    /// The variables of its policy that it names.
+    pub(crate) variables: BTreeSet<String>,
     tree: IdedExpr,
 }
 
@@ -48,8 +53,39 @@ pub(crate) struct Typed<'s> {
     pub(crate) type_: Type<'s>,
     /// The variables that it names.
     pub(crate) uses: BTreeSet<String>,
-    /// How many levels it has: each takes a piece of the stack when it is evaluated.
-    pub(crate) depth: usize,
+}
+
+/// The longest expression.
+const MAX_LENGTH: usize = 10_000;
+/// How many brackets may stand around each other.
+const MAX_BRACKETS: usize = 250;
+
+/// Why an expression is not given to the parser, which takes stack for every operator and every
+/// bracket.
+pub(crate) fn unparsable(source: &str) -> Option<String> {
+    if source.len() > MAX_LENGTH {
+        let (size, limit) = (source.len(), MAX_LENGTH);
+        return Some(format!("expression code point size exceeds limit: size: {size}, limit {limit}"));
+    }
+    let is_nested = syntax::bracket_depth(source) > MAX_BRACKETS;
+    is_nested.then(|| format!("expression recursion limit exceeded: {MAX_BRACKETS}"))
+}
+
+/// How many levels expressions can have for the stack that a thread has anyway, and what each takes
+/// otherwise.
+const USUAL_DEPTH: usize = 60;
+const STACK: usize = 64 << 10;
+
+/// Evaluates expressions of so many levels where the stack is large enough for them; nothing comes
+/// back where there is none.
+pub(crate) fn on_a_stack_for<T: Send>(levels: usize, work: impl FnOnce() -> T + Send) -> Option<T> {
+    if levels <= USUAL_DEPTH {
+        return Some(work());
+    }
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(levels * STACK).spawn_scoped(scope, work);
+        thread.ok()?.join().ok()
+    })
 }
 
 /// Why an expression has no value.
@@ -70,10 +106,13 @@ pub(crate) fn no_such_overload<T>() -> Result<T> {
 impl Expression {
     /// Reads an expression in which these variables may be named besides those that every expression has. Types are seen when it is evaluated.
     pub(crate) fn compile(source: &str, variables: &[&str]) -> Result<Self> {
+        if let Some(problem) = unparsable(source) {
+            return error(format!("compilation failed: {problem}"));
+        }
         let read = |mut tree: IdedExpr| {
             macros::expand(&mut tree).map_err(|(_, why)| Error(format!("compilation failed: {why}")))?;
-            check::check(&tree, variables)?;
-            Ok(Self { source: source.to_owned(), tree })
+            let check::Findings { depth, variables } = check::check(&tree, variables)?;
+            Ok(Self { source: source.to_owned(), depth, variables, tree })
         };
         syntax::parse(source, read).map_err(|why| Error(format!("compilation failed: {why}")))?
     }
@@ -95,8 +134,9 @@ impl Expression {
             if !found.mistakes.is_empty() {
                 return Err(at_places(found.mistakes));
             }
-            let expression = Self { source: source.to_owned(), tree };
-            Ok(Typed { expression, type_: found.type_, uses: found.uses, depth: found.depth })
+            let (source, depth) = (source.to_owned(), found.depth);
+            let expression = Self { source, depth, variables: BTreeSet::new(), tree };
+            Ok(Typed { expression, type_: found.type_, uses: found.uses })
         };
         syntax::parse_with_places(source, read)?
     }

@@ -1,20 +1,37 @@
 //! What is checked of an expression when it is compiled: that all names in it are known, and that it is not too deep.
 
+use std::collections::BTreeSet;
+
 use kube_cel::cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr};
 
 use super::{Error, Result, error, functions};
 
 /// How deep an expression may be: each level takes a piece of the stack.
-const MAX_DEPTH: usize = 200;
+pub(crate) const MAX_DEPTH: usize = 200;
+
+/// What has the variables of a policy.
+pub(super) const VARIABLES: &str = "variables";
+
+/// What was found about an expression.
+pub(super) struct Findings {
+    /// How many levels it has.
+    pub(super) depth: usize,
+    /// The variables of its policy that it names.
+    pub(super) variables: BTreeSet<String>,
+}
 
 /// Refuses what could never be evaluated.
-pub(super) fn check(tree: &IdedExpr, names: &[&str]) -> Result<()> {
-    Checker { names: names.iter().map(|name| (*name).to_owned()).collect(), depth: 0 }.visit(tree)
+pub(super) fn check(tree: &IdedExpr, names: &[&str]) -> Result<Findings> {
+    let names = names.iter().map(|name| (*name).to_owned()).collect();
+    let mut checker = Checker { names, depth: 0, found: Findings { depth: 0, variables: BTreeSet::new() } };
+    checker.visit(tree)?;
+    Ok(checker.found)
 }
 
 struct Checker {
     names: Vec<String>,
     depth: usize,
+    found: Findings,
 }
 
 impl Checker {
@@ -23,6 +40,7 @@ impl Checker {
         if self.depth > MAX_DEPTH {
             return error("compilation failed: expression recursion limit exceeded");
         }
+        self.found.depth = self.found.depth.max(self.depth);
         self.visit_inside(tree)?;
         self.depth -= 1;
         Ok(())
@@ -33,7 +51,12 @@ impl Checker {
             Expr::Ident(name) if self.knows(name) => Ok(()),
             Expr::Ident(name) => Err(undeclared(name)),
             Expr::Literal(_) => Ok(()),
-            Expr::Select(select) => self.visit(&select.operand),
+            Expr::Select(select) => {
+                if matches!(&select.operand.expr, Expr::Ident(name) if name == VARIABLES) {
+                    self.found.variables.insert(select.field.clone());
+                }
+                self.visit(&select.operand)
+            }
             Expr::List(list) => list.elements.iter().try_for_each(|element| self.visit(element)),
             Expr::Map(map) => map.entries.iter().try_for_each(|entry| match &entry.expr {
                 EntryExpr::MapEntry(entry) => self.visit(&entry.key).and_then(|()| self.visit(&entry.value)),

@@ -11,7 +11,9 @@ use kube_cel::cel::{
 };
 
 use super::{
-    Budget, Result, cost, error, functions, no_such_overload, operators,
+    Budget, Result,
+    check::VARIABLES,
+    cost, error, functions, no_such_overload, operators,
     value::{Key, Value},
 };
 
@@ -79,7 +81,7 @@ impl<'a, 'e> Evaluation<'a, 'e> {
         // To ask whether something is there costs nothing.
         self.budget.spend(u64::from(!select.test))?;
         if let Some(name) = self.first_name(&select.operand) {
-            if name == "variables" && matches!(select.operand.expr, Expr::Ident(_)) {
+            if name == VARIABLES && matches!(select.operand.expr, Expr::Ident(_)) {
                 return self.names.variable(&select.field);
             }
             if let Some(type_) = functions::qualified_type(select).filter(|_| self.names.value(name).is_none()) {

@@ -1,10 +1,12 @@
 //! Policies and bindings as they are kept, with their expressions compiled.
 
+use std::collections::HashMap;
+
 use serde_json::Value;
 
 use super::matching::Matches;
 use crate::{
-    cel::{Error, Expression},
+    cel::{Error, Expression, MAX_DEPTH},
     field::{ErrorKind, FieldError, Path},
 };
 
@@ -21,6 +23,8 @@ pub(super) struct Definition {
     pub(super) conditions: Vec<Expression>,
     pub(super) variables: Vec<(String, Expression)>,
     pub(super) validations: Vec<Validation>,
+    /// How many levels its expressions have, with those of the variables that they name.
+    pub(super) depth: usize,
     /// Why it can not be used at all.
     pub(super) flaw: Option<String>,
 }
@@ -71,6 +75,7 @@ impl Definition {
             parts = Parts::default();
         }
         Self {
+            depth: parts.depth(),
             matches: Matches::read(&spec["matchConstraints"]),
             failure_policy: if spec["failurePolicy"] == "Ignore" { FailurePolicy::Ignore } else { FailurePolicy::Fail },
             conditions: parts.conditions,
@@ -103,30 +108,64 @@ impl Parts {
     /// Compiles all, and tells what can not be.
     fn compile(spec: &Value, complain: &mut dyn FnMut(&str, &str, Error)) -> Self {
         let all: Vec<_> = NAMES.into_iter().chain([AUTHORIZER]).collect();
-        let mut compile = |field: String, source: &Value, names: &[&str]| {
+        let mut depths = HashMap::new();
+        let mut compile = |field: String, source: &Value, names: &[&str], depths: &HashMap<String, usize>| {
             let source = source.as_str().unwrap_or_default();
-            Expression::compile(source, names).map_err(|error| complain(&field, source, error)).ok()
+            let compiled = Expression::compile(source, names);
+            let compiled = compiled.and_then(|expression| match total_depth(&expression, depths) {
+                0..=MAX_DEPTH => Ok(expression),
+                _ => Err(Error("compilation failed: expression recursion limit exceeded".to_owned())),
+            });
+            compiled.map_err(|error| complain(&field, source, error)).ok()
         };
         let list = |field: &str| spec[field].as_array().map(Vec::as_slice).unwrap_or_default().iter().enumerate();
         let conditions = list("matchConditions").filter_map(|(at, condition)| {
-            compile(format!("spec.matchConditions[{at}].expression"), &condition["expression"], &all)
+            compile(format!("spec.matchConditions[{at}].expression"), &condition["expression"], &all, &HashMap::new())
         });
         let conditions = conditions.collect();
         let variables = list("variables").filter_map(|(at, variable)| {
             let name = variable["name"].as_str().unwrap_or_default().to_owned();
-            Some((name, compile(format!("spec.variables[{at}].expression"), &variable["expression"], &all)?))
+            let field = format!("spec.variables[{at}].expression");
+            let expression = compile(field, &variable["expression"], &all, &depths)?;
+            let depth = total_depth(&expression, &depths);
+            // Of several with one name, the first counts.
+            depths.entry(name.clone()).or_insert(depth);
+            Some((name, expression))
         });
         let variables = variables.collect();
         let validations = list("validations").filter_map(|(at, validation)| {
             let text = |field: &str| validation[field].as_str().unwrap_or_default().to_owned();
-            let expression = compile(format!("spec.validations[{at}].expression"), &validation["expression"], &all)?;
+            let field = format!("spec.validations[{at}].expression");
+            let expression = compile(field, &validation["expression"], &all, &depths)?;
             let message = Some(&validation["messageExpression"]).filter(|message| message.is_string());
-            let message_expression = message
-                .and_then(|message| compile(format!("spec.validations[{at}].messageExpression"), message, &NAMES));
+            let message_expression = message.and_then(|message| {
+                compile(format!("spec.validations[{at}].messageExpression"), message, &NAMES, &depths)
+            });
             Some(Validation { expression, message: text("message"), message_expression, reason: text("reason") })
         });
         let validations = validations.collect();
         Self { conditions, variables, validations }
+    }
+}
+
+/// How many levels an expression has, with those of the variables that it names, where those are
+/// known that it may name. Values that are made of others nest as deeply too.
+fn total_depth(expression: &Expression, depths: &HashMap<String, usize>) -> usize {
+    let named = expression.variables.iter().filter_map(|name| depths.get(name));
+    expression.depth + named.max().copied().unwrap_or_default()
+}
+
+impl Parts {
+    /// How many levels the expressions have, with those of the variables that they name.
+    fn depth(&self) -> usize {
+        let mut depths = HashMap::new();
+        for (name, expression) in &self.variables {
+            let depth = total_depth(expression, &depths);
+            depths.entry(name.clone()).or_insert(depth);
+        }
+        let messages = self.validations.iter().filter_map(|validation| validation.message_expression.as_ref());
+        let all = self.conditions.iter().chain(self.validations.iter().map(|it| &it.expression)).chain(messages);
+        all.map(|expression| total_depth(expression, &depths)).max().unwrap_or_default()
     }
 }
 

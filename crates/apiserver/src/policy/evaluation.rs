@@ -1,6 +1,10 @@
 //! What one policy says about one request.
 
-use std::{cell::RefCell, collections::HashMap, rc::Rc};
+use std::{
+    cell::{Cell, RefCell},
+    collections::HashMap,
+    rc::Rc,
+};
 
 use serde_json::Value as Json;
 
@@ -11,7 +15,7 @@ use super::{
 };
 use crate::{
     access::{Resource, Rules},
-    cel::{Budget, Error, Expression, Names, Result, Value},
+    cel::{Budget, Error, Expression, Names, Result, Value, on_a_stack_for},
 };
 
 /// What all conditions of a policy may cost, and all its validations.
@@ -34,12 +38,20 @@ pub(super) struct Evaluation<'a> {
     names: HashMap<&'static str, Value<'a>>,
     /// The variables that have been looked at.
     variables: RefCell<HashMap<&'a str, Result<Value<'a>>>>,
+    /// How many variables can be named: all, or those before the one that is evaluated.
+    visible: Cell<usize>,
     budget: &'a Budget,
 }
 
 impl<'a> Evaluation<'a> {
     /// All that a policy has against a request.
     pub(super) fn denials(definition: &Definition, request: &Request<'_>, version: &str, rules: &Rules) -> Vec<Denial> {
+        let evaluate = || Evaluation::all_denials(definition, request, version, rules);
+        let failed = || definition.failure(Error("the policy could not be evaluated".to_owned()));
+        on_a_stack_for(definition.depth, evaluate).unwrap_or_else(|| failed().into_iter().collect())
+    }
+
+    fn all_denials(definition: &Definition, request: &Request<'_>, version: &str, rules: &Rules) -> Vec<Denial> {
         let converted = |object: Option<&'_ Json>| -> Option<Json> {
             object.filter(|_| version != request.version).map(|object| (request.convert)(object, version))
         };
@@ -55,15 +67,19 @@ impl<'a> Evaluation<'a> {
             ("namespaceObject", Value::from(request.namespace_object.unwrap_or(&null))),
             ("authorizer", Value::Foreign(Rc::new(Check::new(rules, request.user, about(request, version))))),
         ]);
-        let conditions =
-            Evaluation { definition, names: names.clone(), variables: RefCell::default(), budget: &budgets[0] };
+        let conditions = Evaluation::new(definition, names.clone(), &budgets[0]);
         match conditions.conditions_hold() {
             Ok(true) => {}
             Ok(false) => return Vec::new(),
             Err(error) => return definition.failure(error).into_iter().collect(),
         }
-        let evaluation = Evaluation { definition, names, variables: RefCell::default(), budget: &budgets[1] };
+        let evaluation = Evaluation::new(definition, names, &budgets[1]);
         definition.validations.iter().filter_map(|validation| evaluation.denial(validation)).collect()
+    }
+
+    fn new(definition: &'a Definition, names: HashMap<&'static str, Value<'a>>, budget: &'a Budget) -> Self {
+        let visible = Cell::new(definition.variables.len());
+        Self { definition, names, variables: RefCell::default(), visible, budget }
     }
 
     /// Whether the policy is about the request. One condition that does not hold is enough, even if another has no value.
@@ -118,16 +134,19 @@ impl<'a> Names<'a> for Evaluation<'a> {
     }
 
     fn variable(&self, name: &str) -> Result<Value<'a>> {
-        if let Some(value) = self.variables.borrow().get(name) {
-            return value.clone();
-        }
-        let Some((name, expression)) = self.definition.variables.iter().find(|(own, _)| own == name) else {
+        // One is made of those before it, never of itself: so there is an end, and it is known how
+        // many levels all have together.
+        let visible = self.visible.get();
+        let mut variables = self.definition.variables.iter().take(visible).enumerate();
+        let Some((at, (name, expression))) = variables.find(|(_, (own, _))| own == name) else {
             return Err(Error(format!("no such key: {name}")));
         };
-        // Until it has a value, it has none: one that is made of itself would never end.
-        let circular = Err(Error(format!("variable {name} is made of itself")));
-        self.variables.borrow_mut().insert(name, circular);
+        if let Some(value) = self.variables.borrow().get(name.as_str()) {
+            return value.clone();
+        }
+        self.visible.set(at);
         let value = expression.evaluate(self, self.budget);
+        self.visible.set(visible);
         let value = value.map_err(|error| Error(format!("composited variable {name:?} fails to evaluate: {error}")));
         self.variables.borrow_mut().insert(name, value.clone());
         value

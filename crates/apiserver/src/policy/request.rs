@@ -47,7 +47,7 @@ pub struct Request<'a> {
     /// Whether nothing is to be kept of it.
     pub is_dry_run: bool,
     /// An object of the kind in another version, for policies that are written for that one.
-    pub convert: &'a dyn Fn(&Value, &str) -> Value,
+    pub convert: &'a (dyn Fn(&Value, &str) -> Value + Sync),
 }
 
 impl Operation {

@@ -243,6 +243,51 @@ fn variables_are_made_of_others_and_never_of_themselves() {
     assert!(outcome(&policy(&endless), |_| {}).is_err());
 }
 
+/// The first variable is a number, and each other one a list of the one before.
+fn chain(length: usize) -> Value {
+    let expression = |at: usize| if at == 0 { "1".to_owned() } else { format!("[variables.v{}]", at - 1) };
+    (0..length).map(|at| json!({ "name": format!("v{at}"), "expression": expression(at) })).collect()
+}
+
+#[test]
+fn variables_can_not_nest_deeper_than_an_expression() {
+    let spec = |length: usize| {
+        let last = format!("variables.v{} != null", length - 1);
+        let each = (0..length).map(|at| json!({ "expression": format!("variables.v{at} != null") }));
+        let validations: Value = [json!({ "expression": last })].into_iter().chain(each).collect();
+        json!({ "variables": chain(length), "validations": validations })
+    };
+    // More levels than the stack of a thread has room for.
+    assert_eq!(outcome(&policy(&spec(50)), |_| {}), Ok(Vec::new()));
+    assert!(flaws(&policy(&spec(50))).is_empty());
+    let flaws = flaws(&policy(&spec(5000)));
+    assert!(flaws[0].field.starts_with("spec.variables["), "{:?}", flaws[0]);
+    assert!(flaws[0].detail.contains("expression recursion limit exceeded"), "{:?}", flaws[0]);
+}
+
+#[test]
+fn variables_are_made_of_those_before_them() {
+    let spec = json!({
+        "variables": [
+            { "name": "early", "expression": "variables.late" },
+            { "name": "late", "expression": "1" },
+        ],
+        "validations": [{ "expression": "variables.late == 1" }, { "expression": "variables.early == 1" }],
+    });
+    assert!(outcome(&policy(&spec), |_| {}).unwrap_err().message.contains("no such key: late"));
+}
+
+#[test]
+fn long_and_nested_expressions_are_not_parsed() {
+    let flaw = |expression: String| {
+        let flaws = flaws(&policy(&json!({ "validations": [{ "expression": expression }] })));
+        flaws.into_iter().next().map(|flaw| flaw.detail).unwrap_or_default()
+    };
+    assert!(flaw(format!("{}true{}", "(".repeat(300), ")".repeat(300))).contains("recursion limit exceeded: 250"));
+    assert!(flaw(format!("'{}' != ''", "a".repeat(10_000))).contains("expression code point size exceeds limit"));
+    assert_eq!(flaw(format!("{}true{}", "(".repeat(240), ")".repeat(240))), "");
+}
+
 #[test]
 fn expressions_see_the_request() {
     let sees = |expression: &str| {

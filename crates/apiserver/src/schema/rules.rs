@@ -17,15 +17,12 @@ use super::{
     ratchet::{Before, old_item},
 };
 use crate::{
-    cel::Budget,
+    cel::{Budget, on_a_stack_for},
     field::{ErrorKind, FieldError, Path},
 };
 
 /// What all rules may cost that are evaluated for one object.
 const COST_OF_OBJECT: u64 = 10_000_000;
-/// How many levels expressions can have for the stack that a thread has anyway, and what each takes otherwise.
-const USUAL_DEPTH: usize = 60;
-const STACK: usize = 64 << 10;
 
 /// The rules of one version of a kind, compiled.
 #[derive(Debug)]
@@ -89,18 +86,10 @@ impl Rules {
             root.check(object, old, place, &Path::Root, &mut run);
             run.errors
         };
-        if self.depth > USUAL_DEPTH { on_a_stack_for(self.depth, work) } else { work() }
+        let detail = "the rules could not be evaluated";
+        let failed = || vec![FieldError::bare(ErrorKind::Internal, &Path::Root, detail)];
+        on_a_stack_for(self.depth, work).unwrap_or_else(failed)
     }
-}
-
-/// Does something on a thread of its own, for its stack.
-fn on_a_stack_for(levels: usize, work: impl FnOnce() -> Vec<FieldError> + Send) -> Vec<FieldError> {
-    let done = std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().stack_size(levels * STACK).spawn_scoped(scope, work);
-        thread.ok()?.join().ok()
-    });
-    let detail = "the rules could not be evaluated";
-    done.unwrap_or_else(|| vec![FieldError::bare(ErrorKind::Internal, &Path::Root, detail)])
 }
 
 /// One check of an object.

@@ -1,19 +1,16 @@
 //! An expression of a rule, and what is found wrong with it before it is ever evaluated.
 
-use drover_engine::cel::syntax::{self, Mistake};
+use drover_engine::cel::syntax::Mistake;
 
 use crate::{
     cel::{
         Expression as Evaluated,
         types::{BOOL, TEXT, Type},
+        unparsable,
     },
     schema::Schema,
 };
 
-/// The longest expression.
-const MAX_LENGTH: usize = 10_000;
-/// How many brackets may stand around each other.
-const MAX_BRACKETS: usize = 250;
 /// How many mistakes are told.
 const MAX_MISTAKES: usize = 100;
 /// The longest line that is shown.
@@ -27,8 +24,6 @@ pub(super) struct Expression {
     pub(super) evaluated: Evaluated,
     /// Whether it asks what was before.
     pub(super) is_about_change: bool,
-    /// How many levels it has.
-    pub(super) depth: usize,
 }
 
 /// What an expression is to make.
@@ -73,13 +68,8 @@ impl<'s> Types<'s> {
 
     /// Compiles an expression, where what was before may be wrapped.
     pub(super) fn compile(&self, source: &str, sort: Sort, wraps_old: bool) -> Result<Expression, Fault> {
-        if source.len() > MAX_LENGTH {
-            let (size, limit) = (source.len(), MAX_LENGTH);
-            let text = format!("expression code point size exceeds limit: size: {size}, limit {limit}");
-            return Err(Fault::Compilation(nowhere(&text)));
-        }
-        if syntax::bracket_depth(source) > MAX_BRACKETS {
-            return Err(Fault::Compilation(nowhere(&format!("expression recursion limit exceeded: {MAX_BRACKETS}"))));
+        if let Some(problem) = unparsable(source) {
+            return Err(Fault::Compilation(nowhere(&problem)));
         }
         let old = if wraps_old { Type::optional(self.own.clone()) } else { self.own.clone() };
         let compiled = Evaluated::compile_typed(source, &[("self", self.own.clone()), ("oldSelf", old)]);
@@ -89,7 +79,7 @@ impl<'s> Types<'s> {
             return Err(Fault::Sort(sort));
         }
         let is_about_change = typed.uses.contains("oldSelf");
-        Ok(Expression { evaluated: typed.expression, is_about_change, depth: typed.depth })
+        Ok(Expression { evaluated: typed.expression, is_about_change })
     }
 }
 

@@ -177,7 +177,8 @@ impl Rule {
 
     /// How many levels its expressions have.
     pub(super) fn depth(&self) -> usize {
-        self.message_expression.as_ref().map_or(0, |message| message.depth).max(self.expression.depth)
+        let message = self.message_expression.as_ref().map_or(0, |message| message.evaluated.depth);
+        message.max(self.expression.evaluated.depth)
     }
 
     /// Notes what there is to say of a value, and whether there can be more.
