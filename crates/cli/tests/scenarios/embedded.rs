@@ -27,10 +27,10 @@ use crate::running::NAMESPACE;
 const KILLS: usize = 3;
 
 /// A hub that runs in a process of its own.
-struct Process {
+pub(crate) struct Process {
     child: Child,
     /// Held open, because it has more to say.
-    output: Option<BufReader<ChildStdout>>,
+    pub(crate) output: Option<BufReader<ChildStdout>>,
 }
 
 impl Process {
@@ -45,7 +45,7 @@ impl Process {
     }
 
     /// Starts a hub, and waits until it is ready.
-    fn start(data: &Path) -> Self {
+    pub(crate) fn start(data: &Path) -> Self {
         let mut child = Self::spawn(data, "127.0.0.1:0");
         let mut line = String::new();
         let mut stdout = BufReader::new(child.stdout.take().expect("standard output is piped"));
@@ -58,7 +58,7 @@ impl Process {
         Self { child, output: Some(stdout) }
     }
 
-    fn kill(mut self) {
+    pub(crate) fn kill(mut self) {
         self.child.kill().expect("it can be killed");
         self.child.wait().expect("it ends");
     }
@@ -79,13 +79,13 @@ fn complaint(mut child: Child) -> String {
     text
 }
 
-fn folder() -> (TempDir, PathBuf) {
+pub(crate) fn folder() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("there is room for files");
     let data = folder.path().join("data");
     (folder, data)
 }
 
-async fn client(data: &Path) -> Client {
+pub(crate) async fn client(data: &Path) -> Client {
     let kubeconfig = Kubeconfig::read_from(data.join("admin.kubeconfig")).expect("it can be read");
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.expect("it is valid");
     Client::try_from(config).expect("a client can be made")

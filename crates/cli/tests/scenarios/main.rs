@@ -14,6 +14,7 @@ mod commands;
 mod configs;
 mod crds;
 mod debug;
+mod depth;
 mod differential;
 mod documents;
 mod embedded;
