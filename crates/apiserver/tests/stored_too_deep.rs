@@ -25,7 +25,7 @@ struct World {
 
 impl World {
     async fn new() -> Self {
-        let world = Self::open(tempfile::tempdir().unwrap()).await;
+        let world = Self::open(tempfile::tempdir().expect("there is room for files")).await;
         let schema = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
         let version = json!({ "name": "v1", "served": true, "storage": true, "schema": { "openAPIV3Schema": schema } });
         let names = json!({ "plural": "widgets", "kind": "Widget" });
@@ -34,7 +34,10 @@ impl World {
             "metadata": { "name": "widgets.example.com" },
             "spec": { "group": "example.com", "scope": "Namespaced", "names": names, "versions": [version] },
         });
-        world.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "", &crd).await.unwrap();
+        world
+            .ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "", &crd)
+            .await
+            .expect("it can be created");
         world
     }
 
@@ -45,7 +48,7 @@ impl World {
             clock: Clock::system(),
             ids: Arc::new(RandomIds::default()),
         };
-        let server = ApiServer::start(options).await.unwrap();
+        let server = ApiServer::start(options).await.expect("the server starts");
         let admin = User { name: "admin".to_owned(), groups: vec!["system:masters".to_owned()], ..User::default() };
         Self { client: server.client(admin), server, data }
     }
@@ -62,7 +65,7 @@ impl World {
     /// The same, with a widget of so many levels, and one that nests normally beside it.
     async fn with_widget(self, name: &str, levels: usize, metadata: &Value) -> Self {
         let normal = json!({ "apiVersion": "example.com/v1", "kind": "Widget", "metadata": { "name": "normal" } });
-        self.ask("POST", WIDGETS, "", &normal).await.unwrap();
+        self.ask("POST", WIDGETS, "", &normal).await.expect("it can be created");
         let object = widget(name, levels, metadata);
         self.with_stored("widgets.example.com", &format!("default/{name}"), &object).await
     }
@@ -72,7 +75,7 @@ impl World {
         let media_type = if media_type.is_empty() { "application/json" } else { media_type };
         let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
         let request = Request::builder().method(method).uri(path).header("content-type", media_type).body(body);
-        match self.client.request_text(request.unwrap()).await {
+        match self.client.request_text(request.expect("a valid request")).await {
             Ok(text) => Ok(text),
             Err(kube::Error::Api(status)) => Err(status.code),
             Err(other) => panic!("{method} {path}: {other}"),
@@ -89,35 +92,49 @@ impl World {
 
     /// The names of all widgets, as a client with the usual limit reads them.
     async fn names(&self) -> Vec<String> {
-        let list: Value = serde_json::from_str(&self.get(WIDGETS).await.unwrap()).expect("a list can be read");
-        let items = list["items"].as_array().unwrap();
-        items.iter().map(|item| item["metadata"]["name"].as_str().unwrap().to_owned()).collect()
+        let list: Value =
+            serde_json::from_str(&self.get(WIDGETS).await.expect("they can be listed")).expect("a list can be read");
+        let items = list["items"].as_array().expect("a list has items");
+        items.iter().map(|item| item["metadata"]["name"].as_str().expect("an object has a name").to_owned()).collect()
     }
 
     /// Waits until nothing is at a path any more.
     async fn until_gone(&self, list: &str, name: &str) {
         let path = format!("{list}?watch=true&fieldSelector=metadata.name%3D{name}");
-        let request = Request::builder().uri(path).body(Vec::new()).unwrap();
-        let mut events = self.client.request_stream(request).await.unwrap().lines();
+        let request = Request::builder().uri(path).body(Vec::new()).expect("a valid request");
+        let mut events = self.client.request_stream(request).await.expect("they can be watched").lines();
         while self.get(&format!("{list}/{name}")).await.is_ok() {
-            events.try_next().await.unwrap().expect("the watch goes on");
+            events.try_next().await.expect("the watch goes on").expect("the watch goes on");
         }
     }
 }
 
+/// A row of the file: the revision, where the labels are and how long they are, and the object.
+type Row<'a> = (u64, u32, u32, &'a [u8]);
+
 /// Writes an object into the file of a store, as a release without a limit has.
 fn store(data: &Path, resource: &str, position: &str, object: &str) {
-    const OBJECTS: TableDefinition<'_, (&str, &str), (u64, u32, u32, &[u8])> = TableDefinition::new("objects");
+    const OBJECTS: TableDefinition<'_, (&str, &str), Row<'_>> = TableDefinition::new("objects");
     const RESOURCES: TableDefinition<'_, &str, u64> = TableDefinition::new("resources");
-    let database = redb::Database::open(data.join("store.redb")).unwrap();
-    let read = database.begin_read().unwrap();
-    let revisions = read.open_table(RESOURCES).unwrap();
-    let revision = revisions.iter().unwrap().map(|entry| entry.unwrap().1.value()).max().unwrap() + 1;
+    let database = redb::Database::open(data.join("store.redb")).expect("the file of a store");
+    let read = database.begin_read().expect("the file of a store");
+    let revisions = read.open_table(RESOURCES).expect("the file of a store");
+    let revision = revisions
+        .iter()
+        .expect("the file of a store")
+        .map(|entry| entry.expect("the file of a store").1.value())
+        .max()
+        .expect("the file of a store")
+        + 1;
     let object = object.replace("REVISION", &revision.to_string());
-    let write = database.begin_write().unwrap();
-    write.open_table(OBJECTS).unwrap().insert((resource, position), (revision, 0, 0, object.as_bytes())).unwrap();
-    write.open_table(RESOURCES).unwrap().insert(resource, revision).unwrap();
-    write.commit().unwrap();
+    let write = database.begin_write().expect("the file of a store");
+    write
+        .open_table(OBJECTS)
+        .expect("the file of a store")
+        .insert((resource, position), (revision, 0, 0, object.as_bytes()))
+        .expect("the file of a store");
+    write.open_table(RESOURCES).expect("the file of a store").insert(resource, revision).expect("the file of a store");
+    write.commit().expect("the file of a store");
 }
 
 /// What is stored of a widget of so many levels. It is never a value: dropping that would recurse.

@@ -45,9 +45,9 @@ const PARTS: [&[u8]; 24] = [
 fn corpus_of(target: &str) -> Vec<Vec<u8>> {
     let folder: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target);
     let mut files: Vec<_> =
-        fs::read_dir(&folder).expect("a target has a corpus").map(|it| it.unwrap().path()).collect();
+        fs::read_dir(&folder).expect("a target has a corpus").flatten().map(|it| it.path()).collect();
     files.sort();
-    files.iter().map(|file| fs::read(file).unwrap()).collect()
+    files.iter().map(|file| fs::read(file).expect("a file can be read")).collect()
 }
 
 /// Numbers that look random, and are the same again.
@@ -91,7 +91,9 @@ impl Random {
 
 fn run((name, target): Target) {
     let corpus = corpus_of(name);
-    corpus.iter().for_each(|input| target(input));
+    for input in &corpus {
+        target(input);
+    }
     let seconds = std::env::var("DROVER_FUZZ_SECONDS").ok().and_then(|text| text.parse().ok());
     let (time, begun) = (seconds.map_or(TIME, Duration::from_secs), Instant::now());
     let mut random = Random(0x9e37_79b9_7f4a_7c15);

@@ -261,7 +261,7 @@ fn bodies_that_nest_too_deeply_are_not_read() {
     let braces = |levels: usize| format!("{}1{}", r#"{"a":"#.repeat(levels), "}".repeat(levels));
     let brackets = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
     let blocks = |levels: usize| format!("{}1", "- ".repeat(levels));
-    let indented = |levels: usize| (0..levels).map(|at| format!("{}a:\n", " ".repeat(at))).collect::<String>();
+    let indented = |levels: usize| (0..levels).map(|at| " ".repeat(at) + "a:\n").collect::<String>();
     let expected = "exceeded max depth: objects nest at most 100 levels".to_owned();
     for text in [braces, brackets] as [fn(usize) -> String; 2] {
         for read in [read_json, read_yaml] as [fn(&[u8]) -> Result<Read, String>; 2] {

@@ -528,9 +528,12 @@ async fn scale_path_can_not_nest_an_object_deeper_than_the_limit() {
     }
 }
 
+/// A row of the file: the revision, where the labels are and how long they are, and the object.
+type Row<'a> = (u64, u32, u32, &'a [u8]);
+
 /// Writes an object into the file of a store, as a release without a limit has.
 fn store(data: &Path, resource: &str, position: &str, object: &str) {
-    const OBJECTS: TableDefinition<'_, (&str, &str), (u64, u32, u32, &[u8])> = TableDefinition::new("objects");
+    const OBJECTS: TableDefinition<'_, (&str, &str), Row<'_>> = TableDefinition::new("objects");
     const RESOURCES: TableDefinition<'_, &str, u64> = TableDefinition::new("resources");
     let database = redb::Database::open(data.join("store.redb")).expect("a store");
     let read = database.begin_read().expect("it can be read");
