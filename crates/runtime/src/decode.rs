@@ -66,7 +66,7 @@ impl<K: DeserializeOwned> Decoded<K> {
             return Ok(Self(Ok(object)));
         }
         let fields = fields_of(text)?;
-        let metadata = repair_metadata(fields.get("metadata"))?;
+        let metadata = repair_metadata(fields.get("metadata").map(|text| &**text))?;
         Ok(Self(match repair(&fields) {
             // Kubernetes spells a time in another way, or only managed fields were damaged.
             (Some(object), None) => Ok(object),
@@ -127,7 +127,7 @@ impl<K> fmt::Debug for Damaged<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ObjectMeta { namespace, name, .. } = &self.metadata;
         let mut shown = f.debug_struct("Damaged");
-        shown.field("namespace", namespace).field("name", name).field("defect", &self.defect).finish()
+        shown.field("namespace", namespace).field("name", name).field("defect", &self.defect).finish_non_exhaustive()
     }
 }
 

@@ -26,7 +26,7 @@ pub(crate) struct Crds {
 }
 
 /// The policies that guard what RBAC can not, each with its binding.
-pub(super) const POLICIES: [&str; 10] = [
+pub(super) const POLICIES: [&str; 11] = [
     include_str!("../../../../deploy/policies/accept-cluster.yaml"),
     include_str!("../../../../deploy/policies/bind-cluster-set.yaml"),
     include_str!("../../../../deploy/policies/bind-template-role.yaml"),
@@ -36,6 +36,7 @@ pub(super) const POLICIES: [&str; 10] = [
     include_str!("../../../../deploy/policies/name-executor.yaml"),
     include_str!("../../../../deploy/policies/report-addon.yaml"),
     include_str!("../../../../deploy/policies/report-cluster.yaml"),
+    include_str!("../../../../deploy/policies/report-work.yaml"),
     include_str!("../../../../deploy/policies/use-placement.yaml"),
 ];
 

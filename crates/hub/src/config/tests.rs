@@ -14,6 +14,7 @@ use drover_engine::{addon::revision, hash::spec_hash};
 use drover_runtime::{
     clock::{ManualClock, after},
     controller::Reconciler,
+    decode::Decoded,
     fleet::{Shared, Tracks},
     queue::{Done, Queue},
 };
@@ -608,7 +609,8 @@ fn a_revision_that_is_gone_is_not_counted_any_more() {
 fn no_revision_is_removed_while_a_rollout_can_not_be_read() {
     let mut scene = Scene::new();
     scene.revision(THINGS, "{}");
-    scene.fleet.keep::<AddOnRollout>(&ObjectKey::cluster_wide("addon"));
+    let text = r#"{ "metadata": { "name": "addon" }, "spec": {}, "status": { "placements": 1 } }"#;
+    scene.fleet.receive::<AddOnRollout>(Decoded::parse(text).expect("it has metadata"));
     assert_eq!(scene.collect(THINGS, "{}", MINUTE), Plan::Keep);
     marked(&scene.queues.revisions);
     scene.rollout("addon", THINGS, &[]);

@@ -49,11 +49,11 @@ pub(super) fn repair<K: DeserializeOwned>(fields: &Fields) -> (Option<K>, Option
         remove(&mut object, path);
     }
     remove(&mut object, &[status()]);
-    (parse(&object).ok(), Some(defect.unwrap_or_else(|| too_many_defects())))
+    (parse(&object).ok(), Some(defect.unwrap_or_else(too_many_defects)))
 }
 
 /// The metadata of an object.
-pub(super) fn repair_metadata(text: Option<&Box<RawValue>>) -> Result<ObjectMeta, serde_json::Error> {
+pub(super) fn repair_metadata(text: Option<&RawValue>) -> Result<ObjectMeta, serde_json::Error> {
     let text = text.ok_or_else(|| serde_json::Error::custom("the object has no metadata"))?;
     let mut metadata: Value = serde_json::from_str(text.get())?;
     loop {

@@ -44,7 +44,7 @@ fn condition(type_: &str, time: &str) -> Value {
     json!({ "type": type_, "status": "True", "reason": "R", "message": "", "lastTransitionTime": time })
 }
 
-fn thing(spec: Value, status: Value) -> String {
+fn thing(spec: &Value, status: &Value) -> String {
     let metadata = json!({ "namespace": "ns", "name": "one", "resourceVersion": "7", "labels": { "a": "b" } });
     json!({ "metadata": metadata, "spec": spec, "status": status }).to_string()
 }
@@ -68,7 +68,7 @@ fn types(thing: &Thing) -> Vec<&str> {
 
 #[test]
 fn time_that_kubernetes_accepts_is_no_defect() {
-    let text = thing(json!({}), json!({ "conditions": [condition("A", "2026-01-01T00:00:00.1234567890Z")] }));
+    let text = thing(&json!({}), &json!({ "conditions": [condition("A", "2026-01-01T00:00:00.1234567890Z")] }));
     let thing = parse(&text).expect("nothing is wrong with it");
     let time = &thing.status.expect("a status").conditions[0].last_transition_time;
     assert_eq!(time.0.to_string(), "2026-01-01T00:00:00.123456789Z");
@@ -77,7 +77,7 @@ fn time_that_kubernetes_accepts_is_no_defect() {
 #[test]
 fn list_item_that_cannot_be_parsed_is_left_out_of_the_status() {
     let conditions = [condition("A", "2026-01-01T00:00:00Z"), condition("B", "yesterday"), condition("C", "now")];
-    let damaged = damaged(&thing(json!({ "accepted": true }), json!({ "conditions": conditions, "observed": "x" })));
+    let damaged = damaged(&thing(&json!({ "accepted": true }), &json!({ "conditions": conditions, "observed": "x" })));
     assert_eq!(damaged.defect.path, "status.conditions[1].lastTransitionTime");
     assert!(damaged.defect.is_in_status());
     let left = damaged.without_defects().expect("its spec can be parsed");
@@ -88,13 +88,13 @@ fn list_item_that_cannot_be_parsed_is_left_out_of_the_status() {
 #[test]
 fn status_with_too_many_defects_is_left_out_as_a_whole() {
     let conditions: Vec<_> = (0..10_000).map(|_| condition("A", "never")).collect();
-    let damaged = damaged(&thing(json!({}), json!({ "conditions": conditions })));
+    let damaged = damaged(&thing(&json!({}), &json!({ "conditions": conditions })));
     assert!(damaged.without_defects().expect("its spec can be parsed").status.is_none());
 }
 
 #[test]
 fn spec_loses_no_value() {
-    let damaged = damaged(&thing(json!({ "accepted": true, "size": 1_i64 << 40 }), json!({})));
+    let damaged = damaged(&thing(&json!({ "accepted": true, "size": 1_i64 << 40 }), &json!({})));
     assert_eq!(damaged.defect.path, "spec.size");
     assert!(!damaged.defect.is_in_status());
     assert!(damaged.without_defects().is_none() && damaged.with_status(&json!({})).is_none());
@@ -105,7 +105,7 @@ fn spec_loses_no_value() {
 
 #[test]
 fn another_status_takes_the_place_of_an_invalid_one() {
-    let damaged = damaged(&thing(json!({ "size": 3 }), json!({ "conditions": [condition("A", "never")] })));
+    let damaged = damaged(&thing(&json!({ "size": 3 }), &json!({ "conditions": [condition("A", "never")] })));
     let status = json!({ "conditions": [condition("B", "2026-01-01T00:00:00Z")] });
     let thing = damaged.with_status(&status).expect("its spec can be parsed");
     assert_eq!((types(&thing), thing.spec.size), (vec!["B"], 3));

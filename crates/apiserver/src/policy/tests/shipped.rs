@@ -9,7 +9,7 @@ use crate::{
     user::{Part, User},
 };
 
-const SHIPPED: [&str; 10] = [
+const SHIPPED: [&str; 11] = [
     include_str!("../../../../../deploy/policies/accept-cluster.yaml"),
     include_str!("../../../../../deploy/policies/bind-cluster-set.yaml"),
     include_str!("../../../../../deploy/policies/bind-template-role.yaml"),
@@ -19,6 +19,7 @@ const SHIPPED: [&str; 10] = [
     include_str!("../../../../../deploy/policies/name-executor.yaml"),
     include_str!("../../../../../deploy/policies/report-addon.yaml"),
     include_str!("../../../../../deploy/policies/report-cluster.yaml"),
+    include_str!("../../../../../deploy/policies/report-work.yaml"),
     include_str!("../../../../../deploy/policies/use-placement.yaml"),
 ];
 const WORLD: &str = include_str!("../../../../cli/tests/policies.yaml");

@@ -19,6 +19,7 @@ const NAME: &str = "name-cluster";
 const PLACE: &str = "use-placement";
 const REPORT: &str = "report-cluster";
 const REPORT_ADDON: &str = "report-addon";
+const REPORT_WORK: &str = "report-work";
 
 const SET_LABEL: &str = "cluster.open-cluster-management.io/clusterset";
 
@@ -43,6 +44,7 @@ pub(super) fn rows() -> Vec<Row> {
         meddling(AgentOfC10, "c1"),
         reporting_on_a_cluster(),
         reporting_on_an_addon(),
+        marking_a_work(),
     ];
     let rows = parts.into_iter().flatten().flat_map(Row::in_every_way);
     rows.chain(working_as_an_agent()).chain(leaving_out_what_the_hub_says()).collect()
@@ -596,6 +598,24 @@ fn reporting_on_an_addon() -> Vec<Row> {
             .reports(configured("0123"))
             .refused(REPORT_ADDON, "leave the configurations that status.configReferences"),
         Admin.reports(configured("0123")).allowed(),
+    ]
+}
+
+fn marking_a_work() -> Vec<Row> {
+    let marked = |metadata: Value| {
+        let mut work = work("c10", "kept", work_spec(None));
+        work["metadata"].as_object_mut().expect("metadata").extend(metadata.as_object().expect("metadata").clone());
+        work
+    };
+    let noted = || marked(json!({ "annotations": { "drover.dev/proven": "0123456789abcdef 2026-01-01T00:00:00Z" } }));
+    let labelled = || marked(json!({ "labels": { "work.open-cluster-management.io/manifestworkreplicaset": "a.b" } }));
+    let finalizers = json!({ "finalizers": ["cluster.open-cluster-management.io/manifest-work-cleanup"] });
+    let left_alone = "leave metadata.labels and metadata.annotations of the ManifestWork as they are";
+    vec![
+        AgentOfC10.changes(noted()).refused(REPORT_WORK, left_alone),
+        AgentOfC10.changes(labelled()).refused(REPORT_WORK, left_alone),
+        AgentOfC10.changes(marked(finalizers)).allowed(),
+        Admin.changes(noted()).allowed(),
     ]
 }
 
