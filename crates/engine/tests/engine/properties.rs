@@ -9,7 +9,7 @@ use drover_api::{
     reference::ClusterName,
 };
 use drover_engine::placement::{
-    Decision, Group, MAX_SLICE, Outcome, Scores, Slice, Verdict,
+    Decision, Group, LeftOut, MAX_SLICE, Outcome, Scores, Slice, Verdict,
     plan::{self, Write},
 };
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
@@ -206,7 +206,14 @@ pub(crate) fn verdicts_change_exactly_when_announced(
         };
         prop_assert!(time > now);
         prop_assert_eq!(&judge(time - SignedDuration::from_nanos(1)).outcome, &verdict.outcome);
-        prop_assert_ne!(&judge(time).outcome, &verdict.outcome);
+        // Of two taints with one key, the one counts first and then the other.
+        let is_shared = |key: &str| cluster.spec.taints.iter().filter(|taint| taint.key == key).count() > 1;
+        let next = judge(time).outcome;
+        prop_assert!(
+            next != verdict.outcome || matches!(&next, Outcome::LeftOut(LeftOut::Tainted { key }) if is_shared(key)),
+            "announced and does not change: {:?}",
+            next
+        );
         now = time;
     }
     prop_assert!(matches!(judge(now).outcome, Outcome::LeftOut(_)) || judge(now).may_change.is_none());
