@@ -2,6 +2,7 @@
 //!
 //! Only a status loses values. A spec without some of its values would ask for something else.
 
+use k8s_openapi::jiff::Timestamp;
 use kube::api::ObjectMeta;
 use serde::de::{DeserializeOwned, Error as _};
 use serde_json::{Map, Value, value::RawValue};
@@ -9,8 +10,8 @@ use serde_path_to_error::Segment;
 
 use super::{Defect, Fields, date_time};
 
-/// How many values of one object are repaired, each at the price of one more parse. An object with
-/// more of them loses its status.
+/// How many values of one object are left out one by one, each at the price of one more parse. After
+/// that, each field of the status that still has an invalid value is left out as a whole.
 const MAX_REPAIRS: usize = 16;
 
 /// One step from a value to a value inside.
@@ -33,23 +34,22 @@ pub(super) fn repair<K: DeserializeOwned>(fields: &Fields) -> (Option<K>, Option
         Ok(parsed) => parsed,
         Err(defect) => return (None, Some(defect)),
     };
-    for _ in 0..MAX_REPAIRS {
+    let mut repairs = 0;
+    loop {
         let failure = match parse(&object) {
             Ok(object) => return (Some(object), defect),
             Err(failure) => failure,
         };
-        if respell_time(&mut object, &failure.path) {
+        if respell_times(&mut object, &failure.path) {
             continue;
         }
-        let path = innermost_item(&failure.path);
         defect.get_or_insert_with(|| Defect { path: display(&failure.path), message: failure.error.to_string() });
-        if !is_in_status(path) {
+        let path = if repairs < MAX_REPAIRS { innermost_item(&failure.path) } else { field_of_status(&failure.path) };
+        if !is_in_status(path) || !remove(&mut object, path) {
             return (None, defect);
         }
-        remove(&mut object, path);
+        repairs += 1;
     }
-    remove(&mut object, &[status()]);
-    (parse(&object).ok(), Some(defect.unwrap_or_else(too_many_defects)))
 }
 
 /// The metadata of an object.
@@ -59,28 +59,37 @@ pub(super) fn repair_metadata(text: Option<&RawValue>) -> Result<ObjectMeta, ser
     loop {
         match parse(&metadata) {
             Ok(metadata) => return Ok(metadata),
-            Err(failure) if respell_time(&mut metadata, &failure.path) => {}
+            Err(failure) if respell_times(&mut metadata, &failure.path) => {}
             Err(failure) => return Err(failure.error),
         }
     }
 }
 
-/// The object as a value. A status that is nested too deeply is left out.
+/// The object as a value. A field of its status that is nested too deeply is left out.
 fn parse_fields(fields: &Fields) -> Result<(Value, Option<Defect>), Defect> {
     let (mut object, mut defect) = (Map::new(), None);
     for (name, text) in fields {
-        match serde_json::from_str(text.get()) {
-            Ok(value) => drop(object.insert(name.clone(), value)),
-            Err(error) => {
-                let found = Defect { path: name.clone(), message: error.to_string() };
-                if name != "status" {
-                    return Err(found);
-                }
-                defect = Some(found);
-            }
-        }
+        let value = match serde_json::from_str(text.get()) {
+            Ok(value) => value,
+            Err(_) if name == "status" => parse_status(text, &mut defect),
+            Err(error) => return Err(Defect { path: name.clone(), message: error.to_string() }),
+        };
+        object.insert(name.clone(), value);
     }
     Ok((Value::Object(object), defect))
+}
+
+/// The fields of a status that are not nested too deeply, and the first that is.
+fn parse_status(text: &RawValue, defect: &mut Option<Defect>) -> Value {
+    let fields: Fields = serde_json::from_str(text.get()).unwrap_or_default();
+    let parsed = fields.into_iter().filter_map(|(name, text)| match serde_json::from_str(text.get()) {
+        Ok(value) => Some((name, value)),
+        Err(error) => {
+            defect.get_or_insert_with(|| Defect { path: format!("status.{name}"), message: error.to_string() });
+            None
+        }
+    });
+    Value::Object(parsed.collect())
 }
 
 fn parse<T: DeserializeOwned>(value: &Value) -> Result<T, Failure> {
@@ -95,16 +104,8 @@ fn parse<T: DeserializeOwned>(value: &Value) -> Result<T, Failure> {
     })
 }
 
-fn status() -> Step {
-    Step::Field("status".to_owned())
-}
-
 fn is_in_status(path: &[Step]) -> bool {
     matches!(path.first(), Some(Step::Field(field)) if field == "status")
-}
-
-fn too_many_defects() -> Defect {
-    Defect { path: "status".to_owned(), message: format!("it has more than {MAX_REPAIRS} invalid values") }
 }
 
 /// The path to the innermost list item on a path, or the whole path where there is none: an item
@@ -114,11 +115,44 @@ fn innermost_item(path: &[Step]) -> &[Step] {
     last.map_or(path, |last| &path[..=last])
 }
 
-/// Spells the time at a path in the way that the parser knows. False if there is no time.
-fn respell_time(object: &mut Value, path: &[Step]) -> bool {
-    let Some(value) = find(object, path) else { return false };
-    let known = value.as_str().filter(|text| text.parse::<k8s_openapi::jiff::Timestamp>().is_err());
-    let Some(time) = known.and_then(date_time::parse) else { return false };
+/// The path to the field of the status that a path leads into.
+fn field_of_status(path: &[Step]) -> &[Step] {
+    &path[..path.len().min(2)]
+}
+
+/// Spells the time at a path in the way that the parser knows, and in a status all times in fields
+/// of that name: there may be thousands. False if there is no time.
+fn respell_times(object: &mut Value, path: &[Step]) -> bool {
+    if !find(object, path).is_some_and(respell_time) {
+        return false;
+    }
+    let name = path.iter().rev().find_map(|step| match step {
+        Step::Field(name) => Some(name),
+        Step::Item(_) => None,
+    });
+    if let Some((status, name)) = object.get_mut("status").filter(|_| is_in_status(path)).zip(name) {
+        respell_fields(status, name);
+    }
+    true
+}
+
+fn respell_fields(value: &mut Value, name: &str) {
+    match value {
+        Value::Object(fields) => {
+            if let Some(field) = fields.get_mut(name) {
+                respell_time(field);
+            }
+            fields.values_mut().for_each(|field| respell_fields(field, name));
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| respell_fields(item, name)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// Spells a time in the way that the parser knows. False if it is none, or is spelled so already.
+fn respell_time(value: &mut Value) -> bool {
+    let unknown = value.as_str().filter(|text| text.parse::<Timestamp>().is_err());
+    let Some(time) = unknown.and_then(date_time::parse) else { return false };
     *value = Value::String(time.to_string());
     true
 }
@@ -130,12 +164,16 @@ fn find<'a>(object: &'a mut Value, path: &[Step]) -> Option<&'a mut Value> {
     })
 }
 
-fn remove(object: &mut Value, path: &[Step]) {
-    let Some((last, parent)) = path.split_last() else { return };
+/// Removes the value at a path. False if there is none.
+fn remove(object: &mut Value, path: &[Step]) -> bool {
+    let Some((last, parent)) = path.split_last() else { return false };
     match (find(object, parent), last) {
-        (Some(Value::Object(fields)), Step::Field(name)) => drop(fields.remove(name)),
-        (Some(Value::Array(items)), Step::Item(index)) if *index < items.len() => drop(items.remove(*index)),
-        _ => {}
+        (Some(Value::Object(fields)), Step::Field(name)) => fields.remove(name).is_some(),
+        (Some(Value::Array(items)), Step::Item(index)) if *index < items.len() => {
+            items.remove(*index);
+            true
+        }
+        _ => false,
     }
 }
 
