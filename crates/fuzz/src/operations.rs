@@ -5,7 +5,9 @@ use drover_apiserver::patch;
 use serde_json::{Value, json};
 
 /// How many operations are made at most.
-const MAX_OPERATIONS: usize = 64;
+const MAX_OPERATIONS: usize = 32;
+/// How many containers an object has at most that operations are made for. Copies double an object.
+const MAX_CONTAINERS: usize = 512;
 
 /// The operations that a program makes for an object.
 pub(crate) fn made_by(program: &[u8], object: &Value) -> Value {
@@ -14,6 +16,9 @@ pub(crate) fn made_by(program: &[u8], object: &Value) -> Value {
     for instruction in program.chunks_exact(4).take(MAX_OPERATIONS) {
         let [op, from, to, value] = *instruction else { continue };
         let pointers = pointers(&object);
+        if pointers.len() == MAX_CONTAINERS {
+            break;
+        }
         let named = |at: u8| pointers[usize::from(at) * pointers.len() / 256].as_str();
         let value = nested(value);
         let operation = match op % 6 {
@@ -43,7 +48,6 @@ fn nested(levels: u8) -> Value {
 
 /// The pointers to all containers of an object, up to a number.
 fn pointers(object: &Value) -> Vec<String> {
-    const MAX_POINTERS: usize = 512;
     let mut found = vec![(String::new(), object)];
     let mut at = 0;
     while let Some((pointer, value)) = found.get(at).cloned() {
@@ -52,7 +56,7 @@ fn pointers(object: &Value) -> Vec<String> {
             Value::Array(items) => items.iter().enumerate().map(|(at, value)| (at.to_string(), value)).collect(),
             _ => Vec::new(),
         };
-        let room = MAX_POINTERS.saturating_sub(found.len());
+        let room = MAX_CONTAINERS.saturating_sub(found.len());
         let inner = inner.into_iter().filter(|(_, value)| value.is_object() || value.is_array()).take(room);
         found.extend(inner.map(|(name, value)| (format!("{pointer}/{name}"), value)));
         at += 1;
