@@ -77,6 +77,7 @@ async fn addon_with_an_invalid_status_fails_its_cluster(world: World) {
         &ApiResource::erase::<drover_api::addon::ManagedClusterAddOn>(&()),
     );
     report_since(&addons, ADDON, &["Available"], INVALID).await;
+    field.is_noted("a", "Unhealthy").await;
     let field = field.restart().await;
     field.pass(Duration::from_mins(11));
     field

@@ -10,7 +10,7 @@ use kube::{
     api::{ApiResource, DynamicObject},
 };
 
-use super::{Field, HOME, SET, message, one_at_a_time};
+use super::{Field, HOME, SET, message, one_at_a_time, version_of};
 use crate::clusters::invalid_values::{INVALID, UNUSUAL, VALID, accept_any_time, report_since};
 
 drover_testkit::scenarios! {
@@ -41,7 +41,8 @@ async fn work_with_an_invalid_status_fails_its_cluster(world: World) {
     field.clock.advance(Duration::from_mins(1));
     let has_failed = |status: &_| message(status, PLACEMENT_ROLLED_OUT).contains("1 failed, where 0 may");
     field.has_status(SET, "it has failed", has_failed).await;
-    assert_eq!(field.clusters_on("v1").await, ["c"]);
+    let waiting = field.works("c").get(&work_name(HOME, SET)).await.expect("c has a work");
+    assert_eq!(version_of(&waiting).as_deref(), Some("v1"));
 
     report(&field, "b", VALID).await;
     field.counts(SET, [3, 3, 3, 2, 2, 1, 0]).await;
