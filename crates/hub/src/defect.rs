@@ -1,6 +1,7 @@
 //! The defect controller: reports objects with values that cannot be parsed, each once.
 //!
-//! Its key is a report on an object. It writes an event about that object. What the hub makes of such an object is decided where its
+//! Its key is a report on an object. It writes an event about that object. What the hub makes of
+//! such an object is decided where its
 //! kind is kept.
 
 use std::{cmp::Ordering, fmt};
@@ -14,7 +15,8 @@ use k8s_openapi::{api::core::v1::ObjectReference, jiff::Timestamp};
 
 use crate::fleet::Fleet;
 
-/// That an object has a value that cannot be parsed. Reports on one object are one key, so that a client that
+/// That an object has a value that cannot be parsed. Reports on one object are one key, so that a
+/// client that
 /// keeps writing other invalid values fills no queue.
 #[derive(Clone, Debug)]
 pub(crate) struct DefectReport {

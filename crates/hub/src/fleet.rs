@@ -352,7 +352,8 @@ impl Tracks<ManagedCluster> for Fleet {
         &mut self.clusters
     }
 
-    /// The agent writes the status. The hub's own conditions in it are written anew where they are missing.
+    /// The agent writes the status. The hub's own conditions in it are written anew where they are
+    /// missing.
     fn salvage(damaged: &Damaged<ManagedCluster>) -> Option<ManagedCluster> {
         damaged.without_defects()
     }

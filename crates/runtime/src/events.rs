@@ -77,7 +77,7 @@ impl Event {
         Self { weight: Weight::Warning, ..Self::normal(about, reason, note) }
     }
 
-    /// Something that somebody should look at, about an object that is known by reference alone.
+    /// A warning about an object that is known by reference alone.
     pub fn warning_about(about: ObjectReference, reason: &'static str, note: impl Into<String>) -> Self {
         Self { about, weight: Weight::Warning, reason, note: note.into() }
     }

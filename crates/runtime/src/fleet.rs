@@ -32,7 +32,8 @@ pub trait Tracks<K>: ReportsDefects + Send + Sync + 'static {
     {
     }
 
-    /// What counts of an object whose status has a defect. Nothing, unless the kind says otherwise: a status that decisions are based on
+    /// What counts of an object whose status has a defect. Nothing, unless the kind says otherwise:
+    /// a status that decisions are based on
     /// must not lose values.
     #[must_use]
     fn salvage(_damaged: &Damaged<K>) -> Option<K>
@@ -43,7 +44,8 @@ pub trait Tracks<K>: ReportsDefects + Send + Sync + 'static {
         None
     }
 
-    /// What counts of an object of which nothing could be salvaged, given what it was before: that, with the metadata of now, so
+    /// What counts of an object of which nothing could be salvaged, given what it was before: that,
+    /// with the metadata of now, so
     /// that a deletion is seen. Its generation stays, because its spec does.
     #[must_use]
     fn fall_back(damaged: &Damaged<K>, known: Option<&K>) -> Option<K>

@@ -162,7 +162,8 @@ impl<K: Resource> Store<K> {
         change
     }
 
-    /// Takes note of an object with a defect, unless something later is known already. `object` is what counts of it; where nothing
+    /// Takes note of an object with a defect, unless something later is known already. `object` is
+    /// what counts of it; where nothing
     /// does, the object is there and not known.
     pub fn apply_damaged(&mut self, metadata: &ObjectMeta, object: Option<K>, defect: Defect) -> Option<Change<K>> {
         let key = ObjectKey::of_meta(metadata);

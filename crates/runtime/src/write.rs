@@ -340,7 +340,8 @@ async fn read<S: Kind>(client: Client, key: &ObjectKey) -> Result<S, kube::Error
     })
 }
 
-/// Deletes an object. The answer is the object, if that is still there. kube's own call parses the answer in a way that fails for an
+/// Deletes an object. The answer is the object, if that is still there. kube's own call parses the
+/// answer in a way that fails for an
 /// object that is nested deeply.
 async fn delete<K: Kind>(
     api: Api<Decoded<K>>,

@@ -318,7 +318,8 @@ fn expired(error: &TooOld) -> Failure {
     Failure::expired(error.to_string())
 }
 
-/// One event. Its type comes first, as Kubernetes writes it: clients decide by it how they parse the object.
+/// One event. Its type comes first, as Kubernetes writes it: clients decide by it how they parse
+/// the object.
 fn line(type_: &str, object: &Value) -> Bytes {
     format!("{{\"type\":\"{type_}\",\"object\":{object}}}\n").into()
 }

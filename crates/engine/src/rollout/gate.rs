@@ -10,7 +10,7 @@ use k8s_openapi::jiff::Timestamp;
 
 use super::{
     member::Member,
-    standing::{Goal, PATIENCE, after},
+    standing::{APPLY_GRACE_PERIOD, Goal, after},
     strategy::Strategy,
 };
 use crate::addon::mark::Verdict;
@@ -213,7 +213,7 @@ pub(super) fn unhealthy_from(member: &Member, set: &SetFingerprint) -> Option<Ti
         member.addon.as_ref()?.proof.as_ref().filter(|proof| proof.set == *set && !member.steering.is_skipped)?;
     match proof.verdict {
         Verdict::Unhealthy => Some(Timestamp::MIN),
-        Verdict::NoLongerApplied => Some(after(proof.since, PATIENCE)),
+        Verdict::NoLongerApplied => Some(after(proof.since, APPLY_GRACE_PERIOD)),
         Verdict::Moving | Verdict::Proven | Verdict::Failing | Verdict::Unsettled => None,
     }
 }

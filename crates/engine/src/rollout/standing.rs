@@ -15,7 +15,7 @@ use crate::addon::{
 };
 
 /// How long something may fail to apply before that counts as a failure: what it needs may be on its way.
-pub(super) const PATIENCE: Duration = Duration::from_mins(1);
+pub(super) const APPLY_GRACE_PERIOD: Duration = Duration::from_mins(1);
 
 /// A set that clusters are moved to.
 #[derive(Clone, Debug, PartialEq)]
@@ -231,7 +231,7 @@ fn on_goal(member: &Member, addon: &Presence, given: &Given, goal: &Goal, limits
         }
         // A cluster that ran the set has met the deadline.
         Some(Proof { verdict: Verdict::NoLongerApplied, since, .. }) => {
-            let until = after(limits.retried.map_or(*since, |retried| retried.max(*since)), PATIENCE);
+            let until = after(limits.retried.map_or(*since, |retried| retried.max(*since)), APPLY_GRACE_PERIOD);
             if until <= now { Standing::Failed(Failure::NotApplied) } else { Standing::Moving { until: Some(until) } }
         }
         // Who has reported on it once has been in time.
@@ -273,7 +273,7 @@ fn on_its_way(
     now: Timestamp,
 ) -> Standing {
     let begun = Some(given.since).max(limits.retried).max(changed.map(|proof| proof.since));
-    let no_patience = failing.max(failing.and(limits.retried)).map(|since| after(since, PATIENCE));
+    let no_patience = failing.max(failing.and(limits.retried)).map(|since| after(since, APPLY_GRACE_PERIOD));
     let too_late = begun.zip(limits.strategy.deadline).map(|(begun, deadline)| after(begun, deadline));
     // What ended the wait first is what it failed of, for good.
     let is_late = too_late.is_some_and(|end| no_patience.is_none_or(|other| end < other));

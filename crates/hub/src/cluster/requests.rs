@@ -54,7 +54,8 @@ impl Tracks<CertificateSigningRequest> for Fleet {
         &mut self.belongings.requests
     }
 
-    /// A request that cannot be parsed is neither approved nor signed: the defect may hide that it was denied.
+    /// A request that cannot be parsed is neither approved nor signed: the defect may hide that it
+    /// was denied.
     fn fall_back(
         _: &Damaged<CertificateSigningRequest>,
         _: Option<&CertificateSigningRequest>,

@@ -1,4 +1,5 @@
-//! An object that is nested more deeply than a client can parse. Kubernetes stores it; Drover's own server does not.
+//! An object that is nested more deeply than a client can parse. Kubernetes stores it; Drover's own
+//! server does not.
 
 use drover_api::names::{ADDON_NAME_LABEL, REPLICA_SET_LABEL, UPGRADE_LABEL};
 use drover_testkit::{World, wait};

@@ -1,6 +1,7 @@
 //! Clusters and what belongs to them, with values that a server stores and the hub cannot parse.
 //!
-//! An agent can write such a value into its own status. What administrators ask for is done all the same, also by a hub that never saw
+//! An agent can write such a value into its own status. What administrators ask for is done all the
+//! same, also by a hub that never saw
 //! the object without it.
 
 use drover_engine::cluster::access::role_name;
@@ -53,7 +54,8 @@ pub(crate) async fn accept_any_time(world: &World, crd: &str) {
     world.kubectl(["patch", "crd", crd, "--type=json", "-p", &json!(patch).to_string()]).await.success();
 }
 
-/// Reports a condition that is true since that time. A server needs a moment until it accepts any time.
+/// Reports a condition that is true since that time. A server needs a moment until it accepts any
+/// time.
 pub(crate) async fn report_since(objects: &Api<DynamicObject>, name: &str, types: &[&str], time: &str) {
     wait::attempt("a condition is reported", async || {
         let mut object = objects.get(name).await.map_err(|error| error.to_string())?;
