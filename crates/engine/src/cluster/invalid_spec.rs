@@ -1,7 +1,7 @@
 //! What counts of a cluster whose spec cannot be parsed.
 
 use drover_api::cluster::ManagedCluster;
-use kube::api::ObjectMeta;
+use kube::core::ObjectMeta;
 
 /// A cluster whose spec cannot be parsed, given what it was before: that, with the metadata and the
 /// acceptance of now, so that its deletion and its rejection are acted on. A cluster that was never

@@ -1,7 +1,7 @@
 //! What counts instead of the status of a work that cannot be parsed.
 
 use drover_api::names::WORK_APPLIED;
-use kube::api::ObjectMeta;
+use kube::core::ObjectMeta;
 use serde_json::{Value, json};
 
 /// The status that counts for a work whose own cannot be parsed: that it is not applied. The cluster
