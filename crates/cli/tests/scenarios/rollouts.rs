@@ -111,7 +111,13 @@ impl Field {
 
     /// Ends the hub, and starts another one.
     async fn restart(self) -> Self {
+        self.restart_after(async |_| {}).await
+    }
+
+    /// Ends the hub, has something happen while there is none, and starts another one.
+    async fn restart_after(self, happens: impl AsyncFnOnce(&ManualClock)) -> Self {
         self.hub.stop().await;
+        happens(&self.clock).await;
         Self { hub: start(self.client.clone(), &self.clock, self.dialect).await, ..self }
     }
 

@@ -5,7 +5,7 @@
 //! add-on is made from a template, its works.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
@@ -39,6 +39,8 @@ use crate::fleet::Fleet;
 pub(crate) struct AddOns {
     /// What was last tried for each add-on that is not as it was made.
     attempts: Mutex<BTreeMap<ObjectKey, Attempt>>,
+    /// Add-ons that the server did not let the hub update.
+    rejected: Mutex<BTreeSet<ObjectKey>>,
 }
 
 /// That works of a set are being written.
@@ -53,6 +55,10 @@ struct Attempt {
 impl AddOns {
     fn attempts(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, Attempt>> {
         self.attempts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn rejected(&self) -> MutexGuard<'_, BTreeSet<ObjectKey>> {
+        self.rejected.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes note that works of a set are written now, or that all are as they were made.
@@ -80,6 +86,7 @@ impl Reconciler<Fleet> for AddOns {
         let there = fleet.addons.mcas.get(key).filter(|addon| addon.metadata.deletion_timestamp.is_none());
         let Some(on_cluster) = there else {
             self.attempt(key, None);
+            self.rejected().remove(key);
             see_out(fleet, key);
             return Plan::default();
         };
@@ -90,6 +97,10 @@ impl Reconciler<Fleet> for AddOns {
         let refusal = |set: &SetFingerprint| self.refusal(key, set);
         let steps = steps(fleet, key, on_cluster, addon, &refusal, now).unwrap_or_default();
         let Steps { status, works, set } = steps;
+        // An add-on that cannot be updated must not stop the rollout on all other clusters.
+        if status.is_none() || self.rejected().remove(key) {
+            evaluated(fleet, key);
+        }
         self.attempt(key, set);
         // An object can not be written twice in one step: what it is comes before what is said of it.
         let write = with_inheritance(fleet, key, on_cluster, addon).or(status);
@@ -106,6 +117,7 @@ impl Reconciler<Fleet> for AddOns {
                     attempt.refusal = Some(format!("could not {write}: {}", status.message));
                 }
             }
+            kube::Error::Api(_) => drop(self.rejected().insert(key.clone())),
             _ => {}
         }
     }
@@ -115,6 +127,17 @@ impl Reconciler<Fleet> for AddOns {
 fn see_out(fleet: &Fleet, key: &ObjectKey) {
     fleet.addons.workshop.forget(key);
     fleet.queues.permissions.mark(key.clone());
+    evaluated(fleet, key);
+}
+
+/// Notes that the conditions of an add-on say what its cluster reports. The rollout waits for that on
+/// every cluster after the hub was started.
+fn evaluated(fleet: &Fleet, key: &ObjectKey) {
+    let addon = ObjectKey::cluster_wide(&key.name);
+    let Some(book) = fleet.addons.books.get(&addon) else { return };
+    if book.open().evaluated(&ClusterName::from(&*key.namespace)) {
+        fleet.queues.rollouts.mark(addon);
+    }
 }
 
 /// What is to be done about the add-on on its cluster, once it is known what that was given.
@@ -287,6 +310,24 @@ mod tests {
         assert_eq!(words(&scene.plan(&addons(), &one())), ["Patch ManagedClusterAddOn one/hello"], "its status");
         roll_out(&scene);
         assert_eq!(drain(&scene.fleet.queues.addons), [""; 0], "nothing has changed since");
+    }
+
+    #[test]
+    fn a_rollout_waits_until_stored_proofs_are_evaluated() {
+        let scene = found();
+        let (addons, rollouts) = (addons(), rollouts());
+        let plan = || words(&scene.plan(&rollouts, &ObjectKey::cluster_wide("hello")));
+        let is_marked = || drain(&scene.fleet.queues.rollouts) == ["hello"];
+        assert_eq!(plan(), [""; 0]);
+        drain(&scene.fleet.queues.rollouts);
+        assert_eq!(words(&scene.plan(&addons, &one())), ["Patch ManagedClusterAddOn one/hello"]);
+        assert!(!is_marked(), "it is not written yet");
+        assert_eq!(plan(), [""; 0]);
+        let status = kube::core::Status::failure("you may not", "Forbidden").with_code(403);
+        addons.refused(&one(), "Patch ManagedClusterAddOn one/hello", &kube::Error::Api(Box::new(status)));
+        scene.plan(&addons, &one());
+        assert!(is_marked(), "one add-on that cannot be written does not hold up all others");
+        assert_ne!(plan(), [""; 0]);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use drover_api::{names::ADDON_NAME_LABEL, work::ManifestWork};
+use drover_runtime::clock::ManualClock;
 use drover_testkit::{World, play::Behaviour};
 use kube::{
     Api, ResourceExt as _,
@@ -76,10 +77,12 @@ async fn addon_with_an_invalid_status_fails_its_cluster(world: World) {
         "a",
         &ApiResource::erase::<drover_api::addon::ManagedClusterAddOn>(&()),
     );
-    report_since(&addons, ADDON, &["Available"], INVALID).await;
-    field.is_noted("a", "Unhealthy").await;
-    let field = field.restart().await;
-    field.pass(Duration::from_mins(11));
+    // The next hub finds a cluster that was well when it was last evaluated, and whose soak is over.
+    let happens = async |clock: &ManualClock| {
+        report_since(&addons, ADDON, &["Available"], INVALID).await;
+        clock.advance(Duration::from_mins(11));
+    };
+    let field = field.restart_after(happens).await;
     field
         .remembers("a has failed", |status| {
             progress_of(status, "aws-placement").clusters.as_ref().is_some_and(|counts| counts.failed == 1)

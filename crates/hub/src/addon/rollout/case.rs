@@ -73,6 +73,11 @@ impl Case<'_> {
         let retried = acknowledged.as_ref().and_then(|acknowledged| acknowledged.retried.as_ref()).map(|time| time.0);
         let planned = pages.rollout.plan(&wishes, &sets, retried, self.now);
         self.have_others_look(pages, &planned);
+        if !pages.is_evaluated() {
+            // A canary that failed while no hub ran still counts as proven here: its gate must not open.
+            pages.courses = planned.courses;
+            return Plan::default();
+        }
         let revisions = self.revisions(&wishes);
         let summary = Summary {
             case: self,
@@ -115,7 +120,7 @@ impl Case<'_> {
         let steering = Steering::read(self.addon.annotations(), &entries);
         let begins = pages.rollout.entries() != entries;
         if begins {
-            pages.begin(Rollout::new(entries));
+            pages.begin(Rollout::new(entries), self.with_stored_proof());
         }
         let (templates, supported) = (shelf.templates.clone(), shelf.versions.supported.clone());
         let context = Context { templates, supported, steering };
@@ -189,6 +194,16 @@ impl Case<'_> {
         let placements = rollout.entries().iter().filter_map(|entry| entry.source.placement());
         let selected = placements.flat_map(|placement| self.fleet.selected_by(&placement_key(placement)));
         known.chain(with_addon).chain(selected).collect()
+    }
+
+    /// The clusters whose add-on has a proof of an earlier evaluation.
+    fn with_stored_proof(&self) -> impl Iterator<Item = ClusterName> {
+        let keys = self.fleet.addons.on_clusters(&self.key.name);
+        let clusters = keys.map(|key| ClusterName::from(&*key.namespace));
+        clusters.filter(|cluster| {
+            let status = self.on_cluster(cluster).and_then(|addon| addon.status.as_ref());
+            status.is_some_and(|status| Proof::read(&status.conditions).is_some())
+        })
     }
 
     /// The add-on on a cluster. One that is on its way out is not there any more.
