@@ -138,6 +138,22 @@ impl Proof {
         condition::with(conditions, says, self.since)
     }
 
+    /// The proof in the value of an annotation. Only a cluster that ran the set has one there.
+    #[must_use]
+    pub fn from_annotation(value: &str) -> Option<Self> {
+        let mut parts = value.split(' ');
+        let (set, reason, since) = (parts.next()?.parse().ok()?, parts.next()?, parts.next()?.parse().ok()?);
+        let verdict = Verdict::ALL.into_iter().find(|verdict| verdict.has_run() && verdict.reason() == reason)?;
+        parts.next().is_none().then_some(Self { set, verdict, since })
+    }
+
+    /// The value of an annotation that says so.
+    #[must_use]
+    pub fn to_annotation(&self) -> String {
+        let since = Timestamp::from_second(self.since.as_second()).unwrap_or(self.since);
+        format!("{} {} {since}", self.set.as_str(), self.verdict.reason())
+    }
+
     /// The proof that follows on this one when a cluster is found to stand so to a set: the same one, or a new one as of now.
     #[must_use]
     pub fn follow(former: Option<&Self>, set: SetFingerprint, found: Verdict, now: Timestamp) -> Self {
@@ -185,6 +201,20 @@ mod tests {
             conditions = proof.write(conditions);
             assert_eq!(Proof::read(&conditions), Some(proof));
         }
+    }
+
+    #[test]
+    fn an_annotation_holds_a_proof_of_a_set_that_ran() {
+        for verdict in Verdict::ALL {
+            let proof = Proof { set: set("0123456789abcdef"), verdict, since: at(1_800_000_000) };
+            let read = Proof::from_annotation(&proof.to_annotation());
+            assert_eq!(read.is_some_and(|read| read == proof), verdict.has_run(), "{verdict:?}");
+        }
+        let proof = Proof { set: set("0123456789abcdef"), verdict: Verdict::Proven, since: at(1_800_000_000) };
+        assert_eq!(proof.to_annotation(), "0123456789abcdef Proven 2027-01-15T08:00:00Z");
+        let foreign = ["", "0123456789abcdef", "0123456789abcdef Proven", "x Proven 2027-01-15T08:00:00Z"];
+        let more = ["0123456789abcdef Proven noon", "0123456789abcdef Proven 2027-01-15T08:00:00Z and more"];
+        assert!(foreign.iter().chain(&more).all(|value| Proof::from_annotation(value).is_none()));
     }
 
     #[test]

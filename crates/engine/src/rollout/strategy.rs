@@ -33,6 +33,14 @@ pub struct Strategy {
     pub canary: Option<PlacementRef>,
 }
 
+impl Strategy {
+    /// Whether clusters wait for each other.
+    #[must_use]
+    pub fn is_gradual(&self) -> bool {
+        self.window != Window::All || self.stages != Stages::One || !self.soak.is_zero()
+    }
+}
+
 /// How many clusters may be on their way at one time.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Window {

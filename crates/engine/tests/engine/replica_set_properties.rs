@@ -1,6 +1,6 @@
 //! What holds for every set of works, whatever agents say, users change and the clock shows.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use drover_api::{
     drover::{RolloutProgress, RolloutState},
@@ -8,7 +8,7 @@ use drover_api::{
     reference::{ClusterName, PlacementRef},
 };
 use drover_engine::{
-    addon::mark::Verdict,
+    addon::mark::{Proof, Verdict},
     condition::Holds,
     rollout::{
         Entry, Goal, Plan, Rollout, Sets, Source, Wish,
@@ -16,7 +16,7 @@ use drover_engine::{
         strategy::Strategy,
     },
     work::replica_set::{
-        member::{Held, Noting, Placed, Spot, member, noting},
+        member::{Held, Placed, Spot, member},
         report::{Report, Said},
         template::Rules,
     },
@@ -25,7 +25,7 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use proptest::{prelude::*, strategy::Strategy as _};
 use serde_json::json;
 
-use crate::fleet::noon;
+use crate::{counterexample::counterexample_of, fleet::noon};
 
 const CLUSTERS: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
 /// How long a cluster has to stay well, where it has to.
@@ -65,24 +65,44 @@ struct Limits {
     failures: usize,
     soaks: bool,
     has_deadline: bool,
+    /// Whether one decision group comes after the other.
+    per_group: bool,
 }
 
 fn limits() -> impl proptest::strategy::Strategy<Value = Limits> {
-    (1..4_usize, 0..3_usize, any::<bool>(), any::<bool>()).prop_map(|(window, failures, soaks, has_deadline)| Limits {
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>());
+    (1..4_usize, 0..3_usize, flags).prop_map(|(window, failures, (soaks, has_deadline, per_group))| Limits {
         window,
         failures,
         soaks,
         has_deadline,
+        per_group,
     })
+}
+
+impl Limits {
+    /// How many clusters may be in flight. Where groups follow each other, nothing else limits them.
+    fn room(&self) -> usize {
+        if self.per_group { CLUSTERS.len() } else { self.window }
+    }
+}
+
+/// The decision group of a cluster, by its place in `CLUSTERS`.
+fn group(cluster: &str) -> Group {
+    let place = CLUSTERS.iter().position(|known| *known == cluster).expect("one of ours");
+    Group { index: u32::try_from(place / 2).expect("few"), name: None }
 }
 
 /// The clusters of a set, the set, and who plans for it.
 struct World {
     limits: Limits,
     works: BTreeMap<&'static str, Placed>,
+    /// Clusters that have been well with their work since they were given it.
+    ran: BTreeSet<&'static str>,
     offline: Vec<&'static str>,
     goal: SetFingerprint,
     now: Timestamp,
+    fault: Option<Fault>,
     /// One that is kept up to date.
     rollout: Rollout,
 }
@@ -94,7 +114,8 @@ fn template(number: u8) -> SetFingerprint {
 impl World {
     fn new(limits: Limits) -> Self {
         let rollout = Rollout::new(vec![entry(&limits)]);
-        Self { limits, works: BTreeMap::new(), offline: Vec::new(), goal: template(1), now: noon(), rollout }
+        let (works, ran, offline) = (BTreeMap::new(), BTreeSet::new(), Vec::new());
+        Self { limits, works, ran, offline, goal: template(1), now: noon(), fault: None, rollout }
     }
 
     fn happen(&mut self, event: &Event) {
@@ -103,6 +124,9 @@ impl World {
                 let said = |holds: &Holds| Some(Said { holds: *holds, since: self.now });
                 if let Some(work) = self.works.get_mut(CLUSTERS[*cluster]) {
                     work.report = Report { applied: said(applied), available: said(available), ..Report::default() };
+                    if (*applied, *available) == (Holds::Yes, Holds::Yes) {
+                        self.ran.insert(CLUSTERS[*cluster]);
+                    }
                 }
             }
             Event::Reaches(cluster, is_online) => {
@@ -111,14 +135,24 @@ impl World {
                     self.offline.push(CLUSTERS[*cluster]);
                 }
             }
-            Event::Loses(cluster) => drop(self.works.remove(CLUSTERS[*cluster])),
+            Event::Loses(cluster) => {
+                self.works.remove(CLUSTERS[*cluster]);
+                self.ran.remove(CLUSTERS[*cluster]);
+            }
             Event::Changes(number) => self.goal = template(*number),
             Event::Passes(seconds) => self.now += SignedDuration::from_secs(*seconds),
         }
     }
 
     fn held(&self) -> Held<'_> {
-        Held { goal: &self.goal, rules: Rules::default(), soaks: self.limits.soaks, settled: None, now: self.now }
+        Held {
+            goal: &self.goal,
+            rules: Rules::default(),
+            soaks: self.limits.soaks,
+            is_gradual: true,
+            settled: None,
+            now: self.now,
+        }
     }
 
     fn is_online(&self, cluster: &str) -> bool {
@@ -129,7 +163,7 @@ impl World {
     fn ask(&self, rollout: &mut Rollout) -> Plan {
         for cluster in CLUSTERS {
             let spot = self.works.get(cluster).cloned().map_or(Spot::Free, Spot::Work);
-            let selections = vec![Selection { placement: 0, group: Group::default() }];
+            let selections = vec![Selection { placement: 0, group: group(cluster) }];
             let member = member(&spot, selections, self.is_online(cluster), &self.held());
             rollout.update(&ClusterName::from(cluster), Some(member));
         }
@@ -145,21 +179,21 @@ impl World {
         let mut rollout = self.rollout.clone();
         let plan = self.ask(&mut rollout);
         for cluster in CLUSTERS {
-            let standing = rollout.standing(&cluster.into()).map(|(_, standing)| standing.clone());
-            let Some(work) = self.works.get(cluster) else { continue };
-            let proven = match noting(work, standing.as_ref(), &self.held()) {
-                Noting::Keep => continue,
-                Noting::Make(note) => Some(note),
-                Noting::Drop => None,
-            };
-            if let Some(work) = self.works.get_mut(cluster) {
-                work.proven = proven;
+            let proof = self.works.get(cluster).and_then(|work| work.to_record(&self.held()));
+            if let (Some(work), Some(proof)) = (self.works.get_mut(cluster), proof) {
+                work.recorded = Proof::from_annotation(&proof.to_annotation());
+            }
+            if let (Some(work), Some(Fault::RecordsNothing)) = (self.works.get_mut(cluster), self.fault) {
+                work.recorded = None;
             }
         }
         for give in &plan.gives {
             let cluster = CLUSTERS.into_iter().find(|cluster| *cluster == give.cluster.as_str()).expect("one of ours");
-            let work = Placed { set: give.set.clone(), given: self.now, report: Report::default(), proven: None };
+            let proof = || Proof { set: give.set.clone(), verdict: Verdict::Proven, since: self.now };
+            let recorded = matches!(self.fault, Some(Fault::RecordsTooEarly)).then(proof);
+            let work = Placed { set: give.set.clone(), given: self.now, report: Report::default(), recorded };
             self.works.insert(cluster, work);
+            self.ran.remove(cluster);
         }
         self.rollout = rollout;
         plan
@@ -173,6 +207,22 @@ impl World {
         };
         self.works.iter().filter(is_fresh).count()
     }
+
+    /// The clusters that were given some template, never ran it, and do not say that they can not.
+    fn in_flight(&self) -> Vec<&'static str> {
+        let is_in_flight = |(cluster, work): &(&&'static str, &Placed)| {
+            let is_failing = work.report.applied.is_some_and(|said| said.holds == Holds::No);
+            let is_late = self.limits.has_deadline && (self.now - work.given).get_seconds() >= 120;
+            !self.ran.contains(**cluster) && self.is_online(cluster) && !is_failing && !is_late
+        };
+        self.works.iter().filter(is_in_flight).map(|(cluster, _)| *cluster).collect()
+    }
+
+    /// The clusters that have to be given the goal before those of a group are.
+    fn come_before(&self, group_index: u32) -> Vec<&'static str> {
+        let is_before = |cluster: &&&str| self.limits.per_group && group(cluster).index < group_index;
+        CLUSTERS.iter().filter(is_before).filter(|cluster| self.is_online(cluster)).copied().collect()
+    }
 }
 
 fn entry(limits: &Limits) -> Entry {
@@ -180,10 +230,61 @@ fn entry(limits: &Limits) -> Entry {
     let deadline = if limits.has_deadline { "2m" } else { "None" };
     let settings = json!({ "maxConcurrency": limits.window, "maxFailures": limits.failures, "minSuccessTime": soak,
         "progressDeadline": deadline });
-    let written = json!({ "type": "Progressive", "progressive": settings });
+    let written = if limits.per_group {
+        json!({ "type": "ProgressivePerGroup", "progressivePerGroup": settings })
+    } else {
+        json!({ "type": "Progressive", "progressive": settings })
+    };
     let written = serde_json::from_value(written).expect("a strategy");
     let placement = PlacementRef { namespace: "default".to_owned(), name: "all".to_owned() };
     Entry { source: Source::Listed(placement), strategy: Strategy::of_ocm(Some(&written), None) }
+}
+
+/// A mistake that the properties have to find.
+#[derive(Clone, Copy, Debug)]
+enum Fault {
+    /// No work records that its cluster ran the template.
+    RecordsNothing,
+    /// Every work says that its cluster ran the template, as soon as it is given.
+    RecordsTooEarly,
+}
+
+type History = (Limits, Vec<Event>);
+
+fn histories() -> impl proptest::strategy::Strategy<Value = History> {
+    (limits(), prop::collection::vec(event(), 0..60))
+}
+
+/// Whether no report makes more clusters be in flight than may be, or moves a cluster that runs
+/// something before all of the groups before its own were given the goal.
+fn keeps_window_and_groups((limits, events): &History, fault: Option<Fault>) -> Result<(), TestCaseError> {
+    let mut world = World::new(limits.clone());
+    world.fault = fault;
+    for event in events {
+        world.happen(event);
+        let (ran, goal) = (world.ran.clone(), world.goal.clone());
+        let had_some: BTreeSet<_> = world.works.keys().copied().collect();
+        let had: BTreeSet<_> = world.works.iter().filter(|(_, work)| work.set == goal).map(|(name, _)| *name).collect();
+        let plan = world.step();
+        let in_flight = world.in_flight();
+        // A cluster that is in flight already may be turned around in place.
+        let starts = |cluster: &str| ran.contains(cluster) || !had_some.contains(cluster);
+        let is_start = plan.gives.iter().any(|give| starts(give.cluster.as_str()));
+        prop_assert!(!is_start || in_flight.len() <= limits.room(), "{in_flight:?} {plan:#?}");
+        for give in plan.gives.iter().filter(|give| ran.contains(give.cluster.as_str())) {
+            let first = world.come_before(group(give.cluster.as_str()).index);
+            prop_assert!(first.iter().all(|cluster| had.contains(cluster)), "{} before {first:?}", give.cluster);
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn works_that_record_nothing_or_too_early_are_caught() {
+    for fault in [Fault::RecordsNothing, Fault::RecordsTooEarly] {
+        let found = counterexample_of(&histories(), 1024, 0, |history| keeps_window_and_groups(&history, Some(fault)));
+        assert!(found.is_some(), "{fault:?}");
+    }
 }
 
 proptest! {
@@ -195,13 +296,18 @@ proptest! {
             let before = world.fresh();
             let had: Vec<_> = world.works.iter().filter(|(_, work)| work.set == world.goal).map(|(name, _)| *name).collect();
             let plan = world.step();
-            prop_assert!(plan.gives.is_empty() || before + plan.gives.len() <= limits.window, "{before} and {plan:#?}");
+            prop_assert!(plan.gives.is_empty() || before + plan.gives.len() <= limits.room(), "{before} and {plan:#?}");
             for give in &plan.gives {
                 prop_assert_eq!(&give.set, &world.goal);
                 prop_assert!(world.is_online(give.cluster.as_str()), "{} can not be reached", give.cluster);
                 prop_assert!(!had.contains(&give.cluster.as_str()), "{} had it already", give.cluster);
             }
         }
+    }
+
+    #[test]
+    fn no_report_exceeds_the_window_or_moves_a_cluster_before_its_group(history in histories()) {
+        keeps_window_and_groups(&history, None)?;
     }
 
     #[test]

@@ -204,6 +204,7 @@ impl<'a> Case<'a> {
             goal: &self.blueprint.goal,
             rules: self.blueprint.rules,
             soaks: strategy.is_some_and(|strategy| !strategy.soak.is_zero()),
+            is_gradual: strategy.is_some_and(Strategy::is_gradual),
             settled: settled.and_then(|progress| progress.finished.as_ref()).map(|time| time.0),
             now: self.now,
         }

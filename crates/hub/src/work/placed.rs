@@ -7,11 +7,14 @@ use drover_api::{
     names::{GIVEN_ANNOTATION, PROVEN_ANNOTATION, REPLICA_SET_LABEL},
     work::{ManifestWork, ManifestWorkSpec},
 };
-use drover_engine::work::replica_set::{
-    member::Placed,
-    naming,
-    report::{Note, Report},
-    template::fingerprint,
+use drover_engine::{
+    addon::mark::Proof,
+    work::replica_set::{
+        member::Placed,
+        naming,
+        report::{Note, Report},
+        template::fingerprint,
+    },
 };
 use drover_runtime::store::ObjectKey;
 use k8s_openapi::jiff::Timestamp;
@@ -64,12 +67,10 @@ impl PlacedWork {
             Content::Written(spec) => fingerprint(spec),
         };
         let made = self.metadata.creation_timestamp.as_ref().map_or(Timestamp::UNIX_EPOCH, |time| time.0);
-        let given = self.note(GIVEN_ANNOTATION).filter(|note| note.set == set).map_or(made, |note| note.since);
-        Placed { given, report: self.report, proven: self.note(PROVEN_ANNOTATION), set }
-    }
-
-    fn note(&self, annotation: &str) -> Option<Note> {
-        Note::read(self.annotations().get(annotation)?)
+        let note = self.annotations().get(GIVEN_ANNOTATION).and_then(|value| Note::read(value));
+        let given = note.filter(|note| note.set == set).map_or(made, |note| note.since);
+        let recorded = self.annotations().get(PROVEN_ANNOTATION).and_then(|value| Proof::from_annotation(value));
+        Placed { given, report: self.report, recorded, set }
     }
 }
 

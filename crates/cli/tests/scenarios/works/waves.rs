@@ -23,6 +23,7 @@ drover_testkit::scenarios! {
         groups_come_one_after_the_other,
         where_a_rule_says_when_it_is_done_that_is_waited_for,
         clusters_that_fail_on_their_old_template_wait_for_a_slot,
+        cluster_in_flight_to_a_former_template_keeps_its_slot,
         too_many_failures_stop_a_change_and_a_better_one_goes_on,
         a_cluster_that_takes_too_long_has_failed,
         a_cluster_has_to_stay_well_before_the_next_begins,
@@ -120,26 +121,52 @@ async fn where_a_rule_says_when_it_is_done_that_is_waited_for(world: World) {
     field.hub.stop().await;
 }
 
+async fn fail_on_old_template(field: &Field, cluster: &str) {
+    field.behave(&[cluster], Behaviour::Fails);
+    let fails = |work: &ManifestWork| {
+        let conditions = work.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+        condition(conditions, "Applied").is_some_and(|(status, _)| status == "False")
+    };
+    wait::until(&field.works(cluster), &work_name(HOME, SET), "it fails on its old template", fails).await;
+}
+
 async fn clusters_that_fail_on_their_old_template_wait_for_a_slot(world: World) {
     let clusters = ["a", "b", "c"];
     let field = Field::of_one_placement(world, &clusters, one_at_a_time()).await;
     field.behave(&clusters, Behaviour::Silent);
     field.roll_out("v2").await;
     field.is_given("a", "v2").await;
-    for cluster in ["b", "c"] {
-        field.behave(&[cluster], Behaviour::Fails);
-        let fails = |work: &ManifestWork| {
-            let conditions = work.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
-            condition(conditions, "Applied").is_some_and(|(status, _)| status == "False")
-        };
-        wait::until(&field.works(cluster), &work_name(HOME, SET), "it fails on its old template", fails).await;
-    }
+    fail_on_old_template(&field, "b").await;
+    fail_on_old_template(&field, "c").await;
     field.settle().await;
     assert_eq!(field.clusters_on("v2").await, ["a"]);
     field.behave(&["a"], Behaviour::Well);
     field.is_given("b", "v2").await;
     field.settle().await;
     assert_eq!(field.clusters_on("v2").await, ["a", "b"]);
+    field.behave(&clusters, Behaviour::Well);
+    field.says(SET, PLACEMENT_ROLLED_OUT, "True/Complete").await;
+    field.hub.stop().await;
+}
+
+/// A cluster that fails on the template it ran comes before others, and not before one in flight.
+async fn cluster_in_flight_to_a_former_template_keeps_its_slot(world: World) {
+    let clusters = ["a", "b", "c"];
+    let field = Field::of_one_placement(world, &clusters, one_at_a_time()).await;
+    field.behave(&clusters, Behaviour::Silent);
+    reach(&field.world, "a", "Unknown").await;
+    field.roll_out("v2").await;
+    field.is_given("b", "v2").await;
+    reach(&field.world, "a", "True").await;
+    fail_on_old_template(&field, "a").await;
+    field.settle().await;
+    let field = field.restart().await;
+    field.roll_out("v3").await;
+    field.is_given("b", "v3").await;
+    field.settle().await;
+    assert_eq!(field.clusters_on("v3").await, ["b"]);
+    field.behave(&["b"], Behaviour::Well);
+    field.is_given("a", "v3").await;
     field.behave(&clusters, Behaviour::Well);
     field.says(SET, PLACEMENT_ROLLED_OUT, "True/Complete").await;
     field.hub.stop().await;

@@ -3,16 +3,10 @@
 use drover_api::grammar::SetFingerprint;
 use k8s_openapi::jiff::Timestamp;
 
-use super::{
-    report::{Note, Report},
-    template::Rules,
-};
+use super::{report::Report, template::Rules};
 use crate::{
     addon::mark::{Given, Proof, Verdict},
-    rollout::{
-        Standing,
-        member::{Member, Presence, Selection, Steering},
-    },
+    rollout::member::{Member, Presence, Selection, Steering},
 };
 
 /// The work of a set on one cluster.
@@ -24,8 +18,9 @@ pub struct Placed {
     pub given: Timestamp,
     /// What the agent says of it.
     pub report: Report,
-    /// What was noted of the cluster being well.
-    pub proven: Option<Note>,
+    /// The last recorded proof. It stays on the work, because reports show only how the cluster stands
+    /// now, and not whether it ever ran the template.
+    pub recorded: Option<Proof>,
 }
 
 /// What there is of a set on one cluster.
@@ -50,6 +45,8 @@ pub struct Held<'a> {
     pub rules: Rules,
     /// Whether a cluster has to stay well for a while.
     pub soaks: bool,
+    /// Whether the strategy limits or orders updates, so that it matters which clusters are in flight.
+    pub is_gradual: bool,
     /// When all clusters of the placement had come to run the goal, if they have.
     pub settled: Option<Timestamp>,
     /// The time.
@@ -57,49 +54,66 @@ pub struct Held<'a> {
 }
 
 impl Placed {
-    /// How the cluster stands to what the work says.
+    /// How the cluster stands to what the work says, by its reports alone.
     #[must_use]
     pub fn verdict(&self, held: &Held) -> Verdict {
-        self.proof(held).verdict
+        self.report.verdict(self.rules(held)).0
     }
 
     fn rules(&self, held: &Held) -> Rules {
-        // What another template makes nobody knows any more.
+        // The rules of a former template are not known any more.
         if self.set == *held.goal { held.rules } else { Rules::default() }
     }
 
+    /// The recorded proof, if it is about what the work says now.
+    fn recorded(&self) -> Option<&Proof> {
+        self.recorded.as_ref().filter(|recorded| recorded.set == self.set)
+    }
+
     fn proof(&self, held: &Held) -> Proof {
-        let (verdict, since) = self.report.verdict(self.rules(held));
-        let since = match verdict {
-            Verdict::Proven => self.well_since(held),
-            _ => since.unwrap_or(self.given).max(self.given),
-        };
-        Proof { set: self.set.clone(), verdict, since }
-    }
-
-    /// Since when the cluster is well. The conditions of a work do not tell: what was so before stays so without a new time.
-    fn well_since(&self, held: &Held) -> Timestamp {
-        match &self.proven {
-            Some(note) if note.set == self.set => note.since,
-            _ if held.soaks => held.now,
-            _ => self.given,
+        let (found, reported) = self.report.verdict(self.rules(held));
+        if let Some(recorded) = self.recorded() {
+            return Proof::follow(Some(recorded), self.set.clone(), found, held.now);
         }
+        let since = match found {
+            // The conditions of a work do not tell: what was True before stays True without a new time.
+            Verdict::Proven if held.soaks => held.now,
+            Verdict::Proven => self.given,
+            _ => reported.unwrap_or(self.given).max(self.given),
+        };
+        Proof { set: self.set.clone(), verdict: found, since }
     }
 
-    /// The proof as the planner is told of it.
+    /// Whether the cluster had run the goal when all clusters had.
+    fn is_settled(&self, held: &Held) -> bool {
+        self.set == *held.goal && held.settled.is_some_and(|settled| self.given <= settled)
+    }
+
+    /// The proof as the planner sees it. A cluster that is not well after its rollout is no failure
+    /// of the rollout.
     fn proof_for_rollout(&self, held: &Held) -> Proof {
         let proof = self.proof(held);
-        let is_on_goal = self.set == *held.goal;
         match proof.verdict {
-            // Whether it has ever run what it had before nobody knows any more. It is the first in line, and not turned around in place: many may
-            // have turned unwell at once, and they are not all to be disturbed at once.
-            Verdict::Moving | Verdict::Failing if !is_on_goal => Proof { verdict: Verdict::Unhealthy, ..proof },
-            // Who has run the goal when everybody did, and is not well now, is no failure of the rollout.
-            Verdict::Moving | Verdict::Failing if held.settled.is_some_and(|settled| self.given <= settled) => {
+            Verdict::Moving | Verdict::Failing | Verdict::NoLongerApplied if self.is_settled(held) => {
                 Proof { verdict: Verdict::Unsettled, ..proof }
             }
             _ => proof,
         }
+    }
+
+    /// The proof to record on the work, if it differs from the recorded one.
+    ///
+    /// That a cluster ran its template is recorded once, where the strategy needs it later: a cluster
+    /// that ran its template waits for its turn, whatever it reports. How it stands is recorded only
+    /// while the template rolls out, so that reports after that cost no writes.
+    #[must_use]
+    pub fn to_record(&self, held: &Held) -> Option<Proof> {
+        let proof = self.proof(held);
+        let is_due = match self.recorded() {
+            None => held.is_gradual && proof.verdict == Verdict::Proven,
+            Some(recorded) => self.set == *held.goal && !self.is_settled(held) && proof != *recorded,
+        };
+        is_due.then_some(proof)
     }
 }
 
@@ -118,28 +132,6 @@ pub fn member(spot: &Spot, selections: Vec<Selection>, is_online: bool, held: &H
     };
     let is_online = is_online && *spot != Spot::Closed;
     Member { selections, addon: presence, is_online, steering: Steering::default() }
-}
-
-/// What becomes of the note that says since when a cluster is well.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Noting {
-    /// It stays as it is.
-    Keep,
-    /// It is made.
-    Make(Note),
-    /// It is taken off: the cluster is not well any more, and begins anew when it is.
-    Drop,
-}
-
-/// What is to be noted of a cluster that stands so.
-#[must_use]
-pub fn noting(placed: &Placed, standing: Option<&Standing>, held: &Held) -> Noting {
-    let is_noted = placed.proven.as_ref().is_some_and(|note| note.set == placed.set);
-    match standing {
-        Some(Standing::Soaking { .. }) if !is_noted => Noting::Make(Note { set: placed.set.clone(), since: held.now }),
-        Some(Standing::Moving { .. } | Standing::Failed(_)) if is_noted => Noting::Drop,
-        _ => Noting::Keep,
-    }
 }
 
 #[cfg(test)]
@@ -167,11 +159,11 @@ mod tests {
     }
 
     fn placed(letter: &str, given: i64, report: Report) -> Placed {
-        Placed { set: set(letter), given: at(given), report, proven: None }
+        Placed { set: set(letter), given: at(given), report, recorded: None }
     }
 
     fn held(goal: &SetFingerprint, soaks: bool, now: i64) -> Held<'_> {
-        Held { goal, rules: Rules::default(), soaks, settled: None, now: at(now) }
+        Held { goal, rules: Rules::default(), soaks, is_gradual: true, settled: None, now: at(now) }
     }
 
     fn plan(strategy: &Value, works: &[(&str, Spot)], held: &Held) -> (Rollout, Plan) {
@@ -218,20 +210,46 @@ mod tests {
         let well = placed("b", 0, report(Holds::Yes, Holds::Yes));
         let works = |placed: Placed| [("one", Spot::Work(placed)), ("two", Spot::Free)];
         let now = held(&goal, true, 300);
-        let (rollout, first) = plan(&soaking, &works(well.clone()), &now);
+        let (_, first) = plan(&soaking, &works(well.clone()), &now);
         assert_eq!((given(&first), first.wake), (vec![], Some(at(900))), "though its conditions are old");
-        let standing = rollout.standing(&"one".into()).map(|(_, standing)| standing.clone());
-        let note = Note { set: goal.clone(), since: at(300) };
-        assert_eq!(noting(&well, standing.as_ref(), &now), Noting::Make(note.clone()));
-        let noted = Placed { proven: Some(note), ..well };
-        let (_, later) = plan(&soaking, &works(noted.clone()), &held(&goal, true, 899));
+        let proof = well.to_record(&now).expect("it is recorded");
+        assert_eq!(proof, Proof { set: goal.clone(), verdict: Verdict::Proven, since: at(300) });
+        let recorded = Placed { recorded: Some(proof), ..well };
+        assert_eq!(recorded.to_record(&held(&goal, true, 400)), None);
+        let (_, later) = plan(&soaking, &works(recorded.clone()), &held(&goal, true, 899));
         assert_eq!((given(&later), later.wake), (vec![], Some(at(900))));
-        let (_, over) = plan(&soaking, &works(noted.clone()), &held(&goal, true, 900));
+        let (_, over) = plan(&soaking, &works(recorded.clone()), &held(&goal, true, 900));
         assert_eq!(given(&over), ["two"]);
-        let gone = Placed { report: report(Holds::Yes, Holds::No), ..noted };
-        let (rollout, _) = plan(&soaking, &works(gone.clone()), &held(&goal, true, 600));
-        let standing = rollout.standing(&"one".into()).map(|(_, standing)| standing);
-        assert_eq!(noting(&gone, standing, &now), Noting::Drop, "it has to stay well from the beginning again");
+        let gone = Placed { report: report(Holds::Yes, Holds::No), ..recorded };
+        let proof = gone.to_record(&held(&goal, true, 600)).expect("it is not well any more");
+        assert_eq!((proof.verdict, proof.since), (Verdict::Unsettled, at(600)));
+        let back = Placed { report: report(Holds::Yes, Holds::Yes), recorded: Some(proof), ..gone };
+        let (_, again) = plan(&soaking, &works(back), &held(&goal, true, 900));
+        assert_eq!((given(&again), again.wake), (vec![], Some(at(1500))), "it has to stay well from the beginning");
+    }
+
+    #[test]
+    fn reports_after_a_rollout_are_not_recorded() {
+        let goal = set("b");
+        let proof = Proof { set: goal.clone(), verdict: Verdict::Proven, since: at(5) };
+        let sick = Placed { recorded: Some(proof), ..placed("b", 0, report(Holds::No, Holds::Yes)) };
+        let settled = Held { settled: Some(at(9)), ..held(&goal, false, 99) };
+        assert_eq!(sick.to_record(&settled), None);
+        let next = set("c");
+        assert_eq!(sick.to_record(&held(&next, false, 99)), None, "its turn comes");
+        let everybody_at_once = Held { is_gradual: false, ..held(&goal, false, 99) };
+        assert_eq!(placed("b", 0, report(Holds::Yes, Holds::Yes)).to_record(&everybody_at_once), None);
+    }
+
+    #[test]
+    fn a_cluster_in_flight_to_a_former_template_keeps_its_slot() {
+        let (ran, goal) = (set("a"), set("c"));
+        let proof = Proof { set: ran, verdict: Verdict::Proven, since: at(0) };
+        let sick = Placed { recorded: Some(proof), ..placed("a", 0, report(Holds::No, Holds::Yes)) };
+        let works = [("one", Spot::Work(sick)), ("two", Spot::Work(placed("b", 5, Report::default())))];
+        let one_at_a_time = progressive(&json!({ "maxConcurrency": 1 }));
+        let (_, plan) = plan(&one_at_a_time, &works, &held(&goal, false, 9));
+        assert_eq!(given(&plan), ["two"], "the other one waits for its turn, though it comes first by name");
     }
 
     #[test]

@@ -94,7 +94,7 @@ mod tests {
 
     fn placed(set: &str, report: Report) -> Placed {
         let set = set.repeat(16).parse().expect("a fingerprint");
-        Placed { set, given: Timestamp::UNIX_EPOCH, report, proven: None }
+        Placed { set, given: Timestamp::UNIX_EPOCH, report, recorded: None }
     }
 
     fn report(applied: Holds, available: Holds) -> Report {
@@ -104,8 +104,14 @@ mod tests {
 
     fn tally(work: Option<&Placed>, is_desired: bool) -> Tally {
         let goal = "b".repeat(16).parse().expect("a fingerprint");
-        let held =
-            Held { goal: &goal, rules: Rules::default(), soaks: false, settled: None, now: Timestamp::UNIX_EPOCH };
+        let held = Held {
+            goal: &goal,
+            rules: Rules::default(),
+            soaks: false,
+            is_gradual: false,
+            settled: None,
+            now: Timestamp::UNIX_EPOCH,
+        };
         Tally::of(work, is_desired, &held)
     }
 

@@ -3,10 +3,7 @@
 use std::collections::BTreeSet;
 
 use drover_api::{names::PROVEN_ANNOTATION, reference::ClusterName};
-use drover_engine::{
-    rollout::Give,
-    work::replica_set::member::{Noting, noting},
-};
+use drover_engine::rollout::Give;
 use drover_runtime::write::Write;
 use kube::ResourceExt;
 
@@ -46,12 +43,10 @@ impl Case<'_> {
     /// A work with the labels and notes that it is to have.
     fn tidied(&self, work: &PlacedWork, cluster: &ClusterName, pages: &Pages) -> PlacedWork {
         let mut wanted = work.clone();
-        let Some((entry, standing)) = pages.rollout.standing(cluster) else { return wanted };
+        let Some((entry, _)) = pages.rollout.standing(cluster) else { return wanted };
         self.label(&mut wanted, &self.placements[entry].rollout.name);
-        match noting(&work.placed(), Some(standing), &self.held(Some(entry), pages)) {
-            Noting::Keep => {}
-            Noting::Make(note) => drop(wanted.annotations_mut().insert(PROVEN_ANNOTATION.to_owned(), note.write())),
-            Noting::Drop => drop(wanted.annotations_mut().remove(PROVEN_ANNOTATION)),
+        if let Some(proof) = work.placed().to_record(&self.held(Some(entry), pages)) {
+            wanted.annotations_mut().insert(PROVEN_ANNOTATION.to_owned(), proof.to_annotation());
         }
         wanted
     }
