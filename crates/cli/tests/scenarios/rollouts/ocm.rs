@@ -116,7 +116,8 @@ async fn an_add_on_is_installed_and_upgraded_in_the_words_of_ocm(world: World) {
     assert_eq!(configured(&on_cluster), Some("ConfigurationsConfigured"));
     field.says_on("a2", "True/Progressing: progressing... work is not ready").await;
     for waits in ["a3", "a4", "a5"] {
-        let on_cluster = field.on(waits).get(ADDON).await.expect("it is made at once");
+        // It is made with the others, and each create is a request of its own.
+        let on_cluster = wait::until(&field.on(waits), ADDON, "it is there", |_| true).await;
         assert_eq!(on_cluster.status.map(|status| status.config_references.len()).unwrap_or_default(), 0);
     }
     field.behave(&clusters, Behaviour::Well);
