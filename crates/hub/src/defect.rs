@@ -1,8 +1,7 @@
 //! The defect controller: reports objects with values that cannot be parsed, each once.
 //!
 //! Its key is a report on an object. It writes an event about that object. What the hub makes of
-//! such an object is decided where its
-//! kind is kept.
+//! such an object is decided where its kind is kept.
 
 use std::{cmp::Ordering, fmt};
 
@@ -16,8 +15,7 @@ use k8s_openapi::{api::core::v1::ObjectReference, jiff::Timestamp};
 use crate::fleet::Fleet;
 
 /// That an object has a value that cannot be parsed. Reports on one object are one key, so that a
-/// client that
-/// keeps writing other invalid values fills no queue.
+/// client that keeps writing other invalid values fills no queue.
 #[derive(Clone, Debug)]
 pub(crate) struct DefectReport {
     object: ObjectReference,
@@ -26,10 +24,12 @@ pub(crate) struct DefectReport {
 
 impl DefectReport {
     pub(crate) fn new(object: ObjectReference, defect: &Defect) -> Self {
-        let consequence = if defect.is_in_status() {
-            "until it is valid, the status counts as a failure"
-        } else {
-            "until it is valid, the hub keeps to what it last knew of the spec"
+        let consequence = match object.kind.as_deref() {
+            Some("ManifestWork" | "ManagedClusterAddOn") if defect.is_in_status() => {
+                "until it is valid, the cluster counts as failed in rollouts"
+            }
+            Some("ManagedCluster") if defect.is_in_status() => "until it is valid, the hub ignores this value",
+            _ => "until it is valid, the hub uses the last valid value",
         };
         Self { object, note: format!("{defect}; {consequence}. Correct the client that wrote the value") }
     }

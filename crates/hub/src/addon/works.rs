@@ -4,7 +4,7 @@ use drover_api::{
     names::{ADDON_NAME_LABEL, ADDON_NAMESPACE_LABEL},
     work::{ManifestWork, ManifestWorkSpec},
 };
-use drover_engine::{template, work::invalid_status};
+use drover_engine::template;
 use drover_runtime::{
     decode::Damaged,
     fleet::Tracks,
@@ -12,7 +12,7 @@ use drover_runtime::{
 };
 use kube::{ResourceExt, runtime::watcher};
 
-use crate::fleet::Fleet;
+use crate::{fleet::Fleet, manifest_work};
 
 /// Which works are add-ons'.
 pub(crate) fn works() -> watcher::Config {
@@ -38,7 +38,7 @@ impl Tracks<ManifestWork> for Fleet {
     }
 
     fn salvage(damaged: &Damaged<ManifestWork>) -> Option<ManifestWork> {
-        damaged.with_status(&invalid_status(&damaged.metadata, &damaged.defect.to_string()))
+        manifest_work::salvage(damaged)
     }
 
     fn trim(work: &mut ManifestWork) {

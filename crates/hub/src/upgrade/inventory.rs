@@ -14,7 +14,6 @@ use drover_engine::{
         operator_work::Approver,
         work::PartWork,
     },
-    work::invalid_status,
 };
 use drover_runtime::{
     decode::Damaged,
@@ -24,7 +23,10 @@ use drover_runtime::{
 use kube::{Resource, ResourceExt};
 
 use super::{blueprint::Blueprint, book::Book, works::UpgradeWork};
-use crate::fleet::{Fleet, remove_from};
+use crate::{
+    fleet::{Fleet, remove_from},
+    manifest_work,
+};
 
 /// The upgrades that there are, and their parts on clusters.
 #[derive(Default)]
@@ -248,7 +250,7 @@ impl Tracks<UpgradeWork> for Fleet {
     }
 
     fn salvage(damaged: &Damaged<UpgradeWork>) -> Option<UpgradeWork> {
-        damaged.with_status(&invalid_status(&damaged.metadata, &damaged.defect.to_string()))
+        manifest_work::salvage(damaged)
     }
 
     fn changed(&mut self, change: &Change<UpgradeWork>) {

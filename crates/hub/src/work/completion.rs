@@ -3,10 +3,7 @@
 //! Watches all works, of which it reads three fields, and keeps those that say how long they are to stay. Its key is a work. It deletes works.
 
 use drover_api::names::{REPLICA_SET_LABEL, UPGRADE_LABEL};
-use drover_engine::work::{
-    completion::{Fate, decide},
-    invalid_status,
-};
+use drover_engine::work::completion::{Fate, decide};
 use drover_runtime::{
     controller::{Plan, Reconciler},
     decode::Damaged,
@@ -18,7 +15,7 @@ use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Condition, jiff::Timestamp}
 use kube::{Resource, ResourceExt, api::ObjectMeta};
 use serde::{Deserialize, Serialize};
 
-use crate::fleet::Fleet;
+use crate::{fleet::Fleet, manifest_work};
 
 /// A work, as far as it says when it is to go. What it applies is not even read.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -70,7 +67,7 @@ impl Tracks<FinishingWork> for Fleet {
     }
 
     fn salvage(damaged: &Damaged<FinishingWork>) -> Option<FinishingWork> {
-        damaged.with_status(&invalid_status(&damaged.metadata, &damaged.defect.to_string()))
+        manifest_work::salvage(damaged)
     }
 
     fn trim(work: &mut FinishingWork) {

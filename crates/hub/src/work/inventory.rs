@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use drover_api::{cluster::ManagedCluster, reference::ClusterName, work::ManifestWorkReplicaSet};
-use drover_engine::{addon::install::answers_the_same, template::is_as_reachable, work::invalid_status};
+use drover_engine::{addon::install::answers_the_same, template::is_as_reachable};
 use drover_runtime::{
     decode::Damaged,
     fleet::Tracks,
@@ -12,7 +12,10 @@ use drover_runtime::{
 use kube::{Resource, ResourceExt};
 
 use super::{blueprint::Blueprint, book::Book, completion::FinishingWork, placed::PlacedWork};
-use crate::fleet::{Fleet, remove_from};
+use crate::{
+    fleet::{Fleet, remove_from},
+    manifest_work,
+};
 
 /// The sets of works that there are, and their works.
 #[derive(Default)]
@@ -165,7 +168,7 @@ impl Tracks<PlacedWork> for Fleet {
     }
 
     fn salvage(damaged: &Damaged<PlacedWork>) -> Option<PlacedWork> {
-        damaged.with_status(&invalid_status(&damaged.metadata, &damaged.defect.to_string()))
+        manifest_work::salvage(damaged)
     }
 
     fn changed(&mut self, change: &Change<PlacedWork>) {
