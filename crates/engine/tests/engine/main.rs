@@ -7,6 +7,7 @@ mod counterexample;
 mod dependencies;
 mod faulty;
 mod fleet;
+mod layers;
 mod properties;
 mod replica_set_properties;
 mod report_properties;
