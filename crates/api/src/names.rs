@@ -111,6 +111,8 @@ pub const PROGRESSING: &str = "Progressing";
 pub const CONFIGURED: &str = "Configured";
 /// The condition of an add-on on a cluster that says whether it is available.
 pub const AVAILABLE: &str = "Available";
+/// The reason of `Available` where no probe has reported yet.
+pub const NO_PROBE_RESULT: &str = "NoProbeResult";
 /// The condition of an add-on on a cluster by which its manager says that it has made the add-on's works.
 pub const MANIFEST_APPLIED: &str = "ManifestApplied";
 /// The same condition, for works on the cluster that hosts the add-on's agent.

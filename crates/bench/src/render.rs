@@ -7,8 +7,8 @@ use drover_api::{
     drover::SetConfig,
 };
 use drover_engine::{
-    addon::set::{Set, template_types},
     hash::{content, spec_hash},
+    revision::{Set, template_types},
     template::{self, Blueprint, Expected, Flaw, Inputs, Rendering},
 };
 use serde_json::Value;

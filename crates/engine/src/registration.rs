@@ -8,3 +8,4 @@ pub mod request;
 pub mod signing;
 pub mod status;
 pub mod token;
+pub mod token_infrastructure;

@@ -11,6 +11,7 @@ mod course;
 mod gate;
 mod lane;
 pub mod member;
+pub mod precedence;
 mod standing;
 pub mod strategy;
 
@@ -36,10 +37,11 @@ use self::{
     standing::Measure,
     strategy::{Strategy, Unreadable},
 };
-use crate::addon::{
-    configuration::ConfigName,
-    deciding::{ahead_of, deciding},
-    set::Set,
+use crate::{
+    addon::configuration::ConfigName,
+    presence::Source,
+    revision::Set,
+    rollout::precedence::{ahead_of, deciding},
 };
 
 /// The sets that somebody goes by, by name.
@@ -112,28 +114,6 @@ pub struct Entry {
     pub source: Source,
     /// How changes reach them.
     pub strategy: Result<Strategy, Unreadable>,
-}
-
-/// Who selects clusters for an add-on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
-    /// A placement in the add-on's list.
-    Listed(PlacementRef),
-    /// A placement that is only named as the canaries of another: it gives nobody anything.
-    Canaries(PlacementRef),
-    /// Nobody: they have the add-on all the same.
-    Nobody,
-}
-
-impl Source {
-    /// The placement, if one does.
-    #[must_use]
-    pub fn placement(&self) -> Option<&PlacementRef> {
-        match self {
-            Self::Listed(placement) | Self::Canaries(placement) => Some(placement),
-            Self::Nobody => None,
-        }
-    }
 }
 
 /// The rollouts of one add-on, with all its clusters.

@@ -14,13 +14,12 @@ use drover_api::{
     reference::ClusterName,
 };
 use drover_engine::{
-    addon::{install::Known, set::EPOCH},
-    cluster::invalid_spec::with_invalid_spec,
-    cluster::taints,
+    cluster::{invalid_spec::with_invalid_spec, taints},
     condition::{Holds, holds},
     placement::{Misconfigured, sets::Membership},
+    presence::{Decided, Known, Unclear, decided},
+    revision::EPOCH,
     rollout::member::Group,
-    work::replica_set::selection::{Decided, Unclear, decided},
 };
 use drover_runtime::{
     clock::Clock,

@@ -77,7 +77,7 @@ use crate::{
     upgrade::{ClusterUpgrades, UpgradeWork, upgrade_works},
     work::{Completions, FinishingWork, PlacedWork, ReplicaSets, placed_works},
 };
-pub use drover_engine::{addon::set::EPOCH, upgrade::operator_work::Approver};
+pub use drover_engine::{revision::EPOCH, upgrade::operator_work::Approver};
 
 pub use crate::{
     addon::{Dialect, detect_dialect},

@@ -8,7 +8,7 @@ use drover_api::{
     grammar::SpecHash,
     names::LIFECYCLE_ANNOTATION,
 };
-use drover_engine::{addon::revision, hash::spec_hash};
+use drover_engine::{addon::config_revision, hash::spec_hash};
 use drover_runtime::{
     clock::ManualClock,
     informer::{Freshness, Informer, Observer, Refusal, Sighting},
@@ -66,7 +66,7 @@ fn sha256(text: &str) -> SpecHash {
 
 /// Keeps some content with that hash, as the hub would, and says by which name.
 async fn keep(world: &World, config: &AddOnConfig, hash: SpecHash) -> String {
-    let mut revision = revision::revision(config, hash, Some("{}"));
+    let mut revision = config_revision::revision(config, hash, Some("{}"));
     revision.metadata.namespace = Some(NAMESPACE.to_owned());
     create(&revisions(world), revision).await.name_any()
 }

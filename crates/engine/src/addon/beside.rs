@@ -26,7 +26,7 @@ pub(super) fn beside<'a>(configs: &[SetConfig], before: &'a [SetConfig]) -> Vec<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::addon::fixtures;
+    use crate::revision::fixtures;
 
     /// `type/name`.
     fn config(text: &str) -> SetConfig {

@@ -15,9 +15,11 @@ use kube::ResourceExt;
 
 use super::{
     catalog::{Catalog, Found, Template},
-    dialect::Dialect,
-    set::{Overrides, Set, TEMPLATES, addon_type, template_types},
     versions::Versions,
+};
+use crate::{
+    dialect::Dialect,
+    revision::{Overrides, Set, TEMPLATES, addon_type, template_types},
 };
 
 /// The type of configurations that ask for a version.
@@ -538,7 +540,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::addon::set::{ADDON_GROUP, DEPLOYMENT_CONFIGS, EPOCH};
+    use crate::revision::{ADDON_GROUP, DEPLOYMENT_CONFIGS, EPOCH};
 
     /// Configurations, by resource and name.
     #[derive(Default)]

@@ -6,10 +6,13 @@ use drover_api::{
     reference::PlacementRef,
 };
 
-use super::dialect::Dialect;
-use crate::rollout::{
-    Entry, Source,
-    strategy::{Strategy, Unreadable},
+use crate::{
+    dialect::Dialect,
+    presence::Source,
+    rollout::{
+        Entry,
+        strategy::{Strategy, Unreadable},
+    },
 };
 
 /// The placements that an add-on is installed by.

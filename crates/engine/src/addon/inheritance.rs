@@ -10,6 +10,8 @@ use drover_api::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::{Resource, ResourceExt};
 
+use crate::owner::own;
+
 /// The value of the annotation that says that the hub manages an add-on.
 const MANAGED: &str = "addon-manager";
 
@@ -47,22 +49,6 @@ pub fn inherited(
         copy_annotations(wanted.annotations_mut(), cluster.annotations());
     }
     wanted
-}
-
-/// Makes somebody an owner, and who controls the object, unless somebody else does.
-pub fn own(owners: &mut Vec<OwnerReference>, owner: &OwnerReference) {
-    let group = |owner: &OwnerReference| owner.api_version.split_once('/').map(|(group, _)| group.to_owned());
-    let is_same =
-        |there: &OwnerReference| (&there.kind, &there.name, group(there)) == (&owner.kind, &owner.name, group(owner));
-    let is_controlled = owners.iter().any(|there| there.controller == Some(true) && !is_same(there));
-    // There can be one controller. Who owns without being it still takes the object along.
-    let owner = OwnerReference { controller: (!is_controlled).then_some(true), ..owner.clone() };
-    match owners.iter_mut().find(|there| is_same(there)) {
-        // Another version of the API names the same object.
-        Some(there) if there.uid == owner.uid && there.controller == owner.controller => {}
-        Some(there) => *there = owner,
-        None => owners.push(owner),
-    }
 }
 
 /// Brings the annotations that are copied from a cluster up to date. What a user has set himself stays as it is.

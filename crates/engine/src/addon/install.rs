@@ -4,15 +4,12 @@
 //! there or not decided on, a slice of a decision that is being rewritten, and a cluster that does not answer are no reasons to take an add-on
 //! off a cluster.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use drover_api::{
     addon::{ClusterManagementAddOn, InstallStrategyType, ManagedClusterAddOn, ManagedClusterAddOnSpec},
     cluster::{ManagedCluster, Placement, PlacementDecision},
-    names::{CLUSTER_AVAILABLE, INSTALLED_ANNOTATION, UNAVAILABLE_TAINT, UNREACHABLE_TAINT},
+    names::INSTALLED_ANNOTATION,
     reference::{ClusterName, PlacementRef},
 };
 use k8s_openapi::jiff::Timestamp;
@@ -21,29 +18,12 @@ use kube::{
     core::{Selector, SelectorExt},
 };
 
-use super::{
-    deciding::{canaries, deciding},
-    inheritance::{copy_annotations, is_managed, owner},
-};
+use super::inheritance::{copy_annotations, is_managed, owner};
 use crate::{
-    cluster::conditions,
-    condition::{self, Holds},
     placement::{Problem, by_labels},
+    presence::{Absence, Known, answers},
+    rollout::precedence::{canaries, deciding},
 };
-
-/// For how long a cluster has to be in no slice to be believed to be selected no more, where nothing else confirms it.
-const CONFIRMATION: Duration = Duration::from_secs(10);
-
-/// An object that may not be there, or be there and not be readable.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Known<T> {
-    /// It is this.
-    There(T),
-    /// It is there, and nobody knows as what.
-    Unreadable,
-    /// It is not there.
-    Missing,
-}
 
 /// How the clusters of an add-on are chosen.
 #[derive(Clone, Debug)]
@@ -127,42 +107,6 @@ pub trait Facts {
 
     /// What was found of a cluster when this was last decided on.
     fn absence(&self, cluster: &str) -> Option<Absence>;
-}
-
-/// What is known of a cluster that an add-on is on and that nothing selects.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Absence {
-    /// It has been selected by nothing since then.
-    Since(Timestamp),
-    /// It does not answer, which may be all there is to it.
-    Unreachable,
-    /// It answers again since then. Who selects clusters needs a moment to notice.
-    Back(Timestamp),
-}
-
-impl Absence {
-    /// What is known now, given what was known before.
-    #[must_use]
-    pub fn next(before: Option<Self>, answers: bool, now: Timestamp) -> Self {
-        match before {
-            _ if !answers => Self::Unreachable,
-            None => Self::Since(now),
-            Some(Self::Unreachable) => Self::Back(now),
-            Some(known) => known,
-        }
-    }
-
-    /// When the cluster is believed to be selected no more; nothing while nobody can tell. `is_confirmed` says whether the placements
-    /// agree on whom they select.
-    #[must_use]
-    pub fn settled(self, is_confirmed: bool) -> Option<Timestamp> {
-        let confirmed = |time: Timestamp| time.checked_add(CONFIRMATION).unwrap_or(Timestamp::MAX);
-        match self {
-            Self::Since(time) if is_confirmed => Some(time),
-            Self::Since(time) | Self::Back(time) => Some(confirmed(time)),
-            Self::Unreachable => None,
-        }
-    }
 }
 
 /// What keeps an add-on from being installed, and from being removed, as its strategy says.
@@ -333,31 +277,6 @@ fn is_ours(on_cluster: &ManagedClusterAddOn) -> bool {
 
 fn is_leaving(cluster: &Known<&ManagedCluster>) -> bool {
     matches!(cluster, Known::There(cluster) if cluster.metadata.deletion_timestamp.is_some())
-}
-
-/// Whether nothing says that a cluster does not answer. One that is gone has nothing to answer.
-#[must_use]
-pub fn answers(cluster: &Known<&ManagedCluster>) -> bool {
-    match cluster {
-        Known::Missing => true,
-        Known::Unreadable => false,
-        Known::There(cluster) => match condition::holds(conditions(cluster), CLUSTER_AVAILABLE) {
-            None => true,
-            Some(Holds::Yes) => !cluster.spec.taints.iter().any(|taint| is_about_to_go(&taint.key)),
-            Some(Holds::No | Holds::Unknown) => false,
-        },
-    }
-}
-
-/// Whether a taint of a cluster that answers is there only because nobody has taken it off yet.
-fn is_about_to_go(taint: &str) -> bool {
-    [UNREACHABLE_TAINT, UNAVAILABLE_TAINT].contains(&taint)
-}
-
-/// Whether a cluster's change from one state to another can make a difference to an add-on that is on it.
-#[must_use]
-pub fn answers_the_same(one: &ManagedCluster, other: &ManagedCluster) -> bool {
-    answers(&Known::There(one)) == answers(&Known::There(other))
 }
 
 /// The add-on for a cluster that is chosen by an entry of the add-on's list, or without one.

@@ -14,14 +14,14 @@ use drover_api::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt;
 
-use super::{
-    hashes::{self, Difference},
-    mark::{Proof, Verdict},
-    set::Set,
-};
 use crate::{
     cluster::availability::UNREACHABLE,
     condition::{self, Holds},
+    revision::{
+        Set,
+        hashes::{self, Difference},
+        markers::{Proof, Verdict},
+    },
     template::{Expected, Lag, Vitals, digest, vitals_of, work_prefix},
     words::excerpt,
 };

@@ -13,9 +13,9 @@ use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Condition, jiff::Timestamp}
 
 use super::{
     beside::beside,
-    set::Set,
     words::{self, Counts, Progress, Vocabulary},
 };
+use crate::revision::Set;
 
 /// What the status of an add-on follows from.
 #[derive(Clone, Copy, Debug)]
@@ -195,7 +195,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::addon::fixtures::{at, config, hub, version};
+    use crate::revision::fixtures::{at, config, hub, version};
 
     fn placement(name: &str) -> PlacementRef {
         PlacementRef { namespace: "default".to_owned(), name: name.to_owned() }

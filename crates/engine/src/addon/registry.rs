@@ -8,8 +8,7 @@ use drover_api::{
 };
 use k8s_openapi::jiff::Timestamp;
 
-use super::set::Set;
-use crate::rollout::Sets;
+use crate::{revision::Set, rollout::Sets};
 
 /// How many sets are remembered although nobody goes by them: they can be returned to.
 const REMEMBERED: usize = 10;

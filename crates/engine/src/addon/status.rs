@@ -12,13 +12,15 @@ use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Condition, jiff::Timestamp}
 
 use super::{
     beside::beside,
-    mark::{Given, Proof},
     progress::Finding,
-    set::Set,
     words::{self, Move, Sentence, State, Vocabulary, Wait},
 };
 use crate::{
     condition::{self, Holds, Says},
+    revision::{
+        Set,
+        markers::{Given, Proof},
+    },
     rollout::Failure,
 };
 

@@ -412,10 +412,12 @@ pub(super) fn reason_in(conditions: &[Condition]) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::addon::{
-        fixtures::{at, type_, version},
-        hashes::Difference,
-        progress::Report,
+    use crate::{
+        addon::progress::Report,
+        revision::{
+            fixtures::{at, type_, version},
+            hashes::Difference,
+        },
     };
 
     fn works(defect: Defect) -> Obstacle {

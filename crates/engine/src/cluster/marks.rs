@@ -5,7 +5,7 @@ use drover_api::{
     cluster::ManagedCluster,
     names::{
         AVAILABLE, CLUSTER_FINALIZER, CLUSTER_JOINED, CLUSTER_SET_LABEL, FEATURE_LABEL_PREFIX, JOINED_ANNOTATION,
-        RESOURCE_CLEANUP_FINALIZER,
+        NO_PROBE_RESULT, RESOURCE_CLEANUP_FINALIZER,
     },
 };
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Condition, jiff::Timestamp};
@@ -15,7 +15,6 @@ use super::{acceptance::Acceptance, conditions, taints};
 use crate::{
     cluster_set::DEFAULT_SET,
     condition::{self, Holds},
-    template::NO_RESULT,
 };
 
 /// The longest name that a label may have after its prefix.
@@ -37,7 +36,7 @@ impl Feature {
     #[must_use]
     pub fn of(addon: &ManagedClusterAddOn) -> Option<Self> {
         let conditions = &addon.status.as_ref()?.conditions;
-        let is_silent = |said: &Condition| said.type_ == AVAILABLE && said.reason == NO_RESULT;
+        let is_silent = |said: &Condition| said.type_ == AVAILABLE && said.reason == NO_PROBE_RESULT;
         match condition::holds(conditions, AVAILABLE)? {
             Holds::Yes => Some(Self::Available),
             Holds::No => Some(Self::Unhealthy),

@@ -20,9 +20,9 @@ use super::{
     health::Health,
     identity,
     token::{self, Token},
+    token_infrastructure::{account_name, is_for_hub},
 };
 use crate::{
-    addon::token::{account_name, is_for_hub},
     certificate::CLIENT_SIGNER,
     condition::{self, Holds, Says},
     hash::spec_hash,

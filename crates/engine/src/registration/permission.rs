@@ -16,11 +16,8 @@ use k8s_openapi::{
 };
 use kube::{Resource, ResourceExt};
 
-use super::identity;
-use crate::{
-    addon::token,
-    condition::{Holds, Says},
-};
+use super::{identity, token_infrastructure};
+use crate::condition::{Holds, Says};
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 /// What the names of bindings begin with.
@@ -111,9 +108,9 @@ fn agents(on_cluster: &ManagedClusterAddOn, cluster: &ClusterName, addon: &str) 
         name: identity::group(cluster, addon),
         ..Subject::default()
     };
-    let account = token::uses_tokens(on_cluster).then(|| Subject {
+    let account = token_infrastructure::uses_tokens(on_cluster).then(|| Subject {
         kind: "ServiceAccount".to_owned(),
-        name: token::account_name(addon),
+        name: token_infrastructure::account_name(addon),
         namespace: Some(cluster.to_string()),
         ..Subject::default()
     });

@@ -12,11 +12,8 @@ use drover_api::{
     reference::ClusterName,
 };
 
-use super::identity;
-use crate::{
-    addon::{dialect::Dialect, token},
-    certificate::CLIENT_SIGNER,
-};
+use super::{identity, token_infrastructure};
+use crate::{certificate::CLIENT_SIGNER, dialect::Dialect};
 
 /// How the agent of an add-on on a cluster registers, given what stands in the add-on's status. With the hub's API server it
 /// registers once.
@@ -49,7 +46,7 @@ pub fn registrations(
 
 /// How an agent registers with the hub's API server.
 fn with_hub(default: Subject, stored: &ManagedClusterAddOnStatus) -> RegistrationConfig {
-    let stored_one = stored.registrations.iter().find(|registration| token::is_for_hub(registration));
+    let stored_one = stored.registrations.iter().find(|registration| token_infrastructure::is_for_hub(registration));
     let driver = stored_one.and_then(|registration| registration.kube_client.as_ref()?.driver);
     let uses_tokens = driver.or(stored.kube_client_driver) == Some(KubeClientDriver::Token);
     let own = stored_one.filter(|_| uses_tokens).and_then(|registration| own_subject(registration, &default));

@@ -10,11 +10,14 @@ use drover_api::{
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 
 use super::{
-    Entry, Rollout, Sets, Source, cycle,
+    Entry, Rollout, Sets, cycle,
     gate::{Canaries, Shut, has_run, has_tried, is_well, unhealthy_from},
     standing::{Goal, Measure, after},
 };
-use crate::addon::configuration::{ConfigName, Problem};
+use crate::{
+    addon::configuration::{ConfigName, Problem},
+    presence::Source,
+};
 
 /// How many sets a placement remembers that it can return to without asking canaries.
 const TRUSTED: usize = 10;

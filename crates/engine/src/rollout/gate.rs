@@ -13,7 +13,7 @@ use super::{
     standing::{APPLY_GRACE_PERIOD, Goal, after},
     strategy::Strategy,
 };
-use crate::addon::mark::Verdict;
+use crate::revision::markers::Verdict;
 
 /// Why a gate is shut.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -191,7 +191,7 @@ fn has_overrides(member: &Member) -> bool {
 /// Whether a user has seen to it that a cluster can not run exactly that set.
 fn is_overridden(member: &Member, goal: &Goal) -> bool {
     let Some(addon) = &member.addon else { return false };
-    let differs = |overrides: &crate::addon::set::Overrides| *goal.set != goal.set.with(overrides);
+    let differs = |overrides: &crate::revision::Overrides| *goal.set != goal.set.with(overrides);
     addon.is_at_odds || addon.overrides.as_deref().is_some_and(differs)
 }
 

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use drover_api::grammar::SetFingerprint;
-use k8s_openapi::jiff::Timestamp;
 
-use crate::addon::{
-    mark::{Given, Proof},
-    set::Overrides,
+use crate::{
+    revision::{
+        Overrides,
+        markers::{Given, Proof},
+    },
+    steering::MemberSteering,
 };
 
 /// A decision group of a placement.
@@ -38,7 +40,7 @@ pub struct Member {
     /// Whether the cluster can be reached.
     pub is_online: bool,
     /// What people have asked for.
-    pub steering: Steering,
+    pub steering: MemberSteering,
 }
 
 /// An add-on that is on a cluster.
@@ -58,17 +60,6 @@ pub struct Presence {
     pub is_available: bool,
     /// Whether it was made by hand, or else by the hub for a placement.
     pub is_hand_made: bool,
-}
-
-/// What people have asked for on one cluster.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Steering {
-    /// Whether it is told to wait.
-    pub is_paused: bool,
-    /// Whether it is to be left out.
-    pub is_skipped: bool,
-    /// When it was last told to try again.
-    pub retried: Option<Timestamp>,
 }
 
 /// Where a cluster stands among others, the same on every hub: neighbours in name are not neighbours here.

@@ -9,9 +9,9 @@ use super::{
     member::{Member, Presence},
     strategy::Strategy,
 };
-use crate::addon::{
-    mark::{Given, Proof, Verdict},
-    set::Set,
+use crate::revision::{
+    Set,
+    markers::{Given, Proof, Verdict},
 };
 
 /// How long something may fail to apply before that counts as a failure: what it needs may be on its way.

@@ -14,7 +14,7 @@ use super::{
     RenderedWork, Workload,
     digest::{digest, hold_mark, objects},
 };
-use crate::addon::inheritance::own;
+use crate::owner::own;
 
 /// The labels of works that are made from a template, and one that none has: it would make it a work of another cluster's add-on.
 const LABELS: [&str; 3] = [ADDON_NAME_LABEL, ADDON_VERSION_LABEL, ADDON_NAMESPACE_LABEL];

@@ -4,7 +4,7 @@ use drover_api::addon::{AddOnDeploymentConfigSpec, ImageMirror, ManagedClusterAd
 use serde_json::{Value, json};
 
 use super::{Blueprint, Flaw, Inputs, Rendering, render};
-use crate::addon::set::Set;
+use crate::revision::Set;
 
 /// An add-on on a cluster, and what its works are made from.
 #[derive(Clone, Debug)]

@@ -31,7 +31,7 @@ use super::{
     variables::Variables,
     vitals::{Workload, WorkloadKind},
 };
-use crate::addon::{hashes, set::Set};
+use crate::revision::{Set, hashes};
 
 /// What the works of one cluster are made from.
 #[derive(Clone, Copy, Debug)]

@@ -16,7 +16,7 @@ use drover_api::{
 use serde_json::Value;
 
 use super::{platform::Order, work::PartWork};
-use crate::{addon::mark::Verdict, condition::Holds, work::replica_set::template::Rules};
+use crate::{condition::Holds, revision::markers::Verdict, workreport::template::Rules};
 
 /// An action, made ready to be sent.
 #[derive(Clone, Debug)]

@@ -20,7 +20,7 @@ use super::{
     target::{Place, Target},
     work::PartWork,
 };
-use crate::work::replica_set::template::fingerprint;
+use crate::workreport::template::fingerprint;
 
 const GROUP: &str = "config.openshift.io";
 const RESOURCE: &str = "clusterversions";

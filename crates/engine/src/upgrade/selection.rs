@@ -14,9 +14,8 @@ use kube::{
 
 use super::member::{Reach, after};
 use crate::{
-    addon::install::Absence,
     placement::{Problem, by_labels},
-    work::replica_set::selection::{Leave, Unselected, leave},
+    presence::{Absence, Leave, Unselected, leave},
 };
 
 /// How long a cluster that can not be reached has to be unselected to count as left out, if it was not begun.
@@ -101,7 +100,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::addon::install::Known;
+    use crate::presence::Known;
 
     #[test]
     fn who_can_not_be_reached_is_left_out_only_if_nothing_was_begun() {

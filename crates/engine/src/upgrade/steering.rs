@@ -8,7 +8,7 @@ use drover_api::{
 };
 use k8s_openapi::jiff::Timestamp;
 
-use crate::addon::steering::{retry, switch};
+use crate::steering::{retry, switch};
 
 /// The annotations of an upgrade.
 type Annotations = BTreeMap<String, String>;

@@ -15,7 +15,7 @@ use super::{
 use crate::{
     condition::Holds,
     words::beginning,
-    work::replica_set::report::{Note, Report, Said},
+    workreport::{Note, Report, Said},
 };
 
 /// A work of an upgrade on one cluster.

@@ -5,8 +5,6 @@
 
 pub mod member;
 pub mod naming;
-pub mod report;
 pub mod selection;
 pub mod status;
 pub mod tally;
-pub mod template;

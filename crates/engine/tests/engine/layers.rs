@@ -25,8 +25,7 @@ const LAYERS: [&[&str]; 10] = [
 ];
 
 /// Uses that break the rule and are still to be removed.
-const ALLOWED: [(&str, &str); 4] =
-    [("cluster", "template"), ("registration", "addon"), ("rollout", "addon"), ("template", "addon")];
+const ALLOWED: [(&str, &str); 1] = [("rollout", "addon")];
 
 type Edges = BTreeMap<String, BTreeSet<String>>;
 

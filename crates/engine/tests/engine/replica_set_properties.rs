@@ -8,18 +8,16 @@ use drover_api::{
     reference::{ClusterName, PlacementRef},
 };
 use drover_engine::{
-    addon::mark::{Proof, Verdict},
     condition::Holds,
+    presence::Source,
+    revision::markers::{Proof, Verdict},
     rollout::{
-        Entry, Goal, Plan, Rollout, Sets, Source, Wish,
+        Entry, Goal, Plan, Rollout, Sets, Wish,
         member::{Group, Selection},
         strategy::Strategy,
     },
-    work::replica_set::{
-        member::{Held, Placed, Spot, member},
-        report::{Report, Said},
-        template::Rules,
-    },
+    work::replica_set::member::{Held, Placed, Spot, member},
+    workreport::{Report, Said, template::Rules},
 };
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use proptest::{prelude::*, strategy::Strategy as _};

@@ -16,15 +16,16 @@ use drover_api::{
 };
 use drover_engine::{
     addon::{
-        mark::{Given, Proof},
         progress::{Evidence, Finding, Health, Maker, prove},
         status::{Facts, Holding, Turn, status},
         words::Vocabulary,
     },
+    revision::markers::{Given, Proof},
     rollout::{
         Entry, Plan, Rollout, Sets, Wish,
-        member::{Group, Member, Presence, Selection, Steering},
+        member::{Group, Member, Presence, Selection},
     },
+    steering::MemberSteering,
 };
 use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::{Condition, Time},
@@ -234,7 +235,7 @@ impl Cluster {
         let addon = Presence { given, runs, proof: Proof::read(self.conditions()), ..Presence::default() };
         let group = Group { index, name: None };
         let selections = vec![Selection { placement, group }];
-        Member { selections, addon: Some(addon), is_online: true, steering: Steering::default() }
+        Member { selections, addon: Some(addon), is_online: true, steering: MemberSteering::default() }
     }
 }
 

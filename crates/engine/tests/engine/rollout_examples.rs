@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use drover_api::{drover::RolloutState, reference::ClusterName};
 use drover_engine::{
-    addon::mark::Verdict,
+    presence::Source,
+    revision::markers::Verdict,
     rollout::{
-        Course, Entry, Failure, Happening, Source, Standing, Step,
+        Course, Entry, Failure, Happening, Standing, Step,
         member::{Presence, scatter},
     },
 };
@@ -184,7 +185,7 @@ impl Fleet {
         self.wishes[entry].pin = letter.map(fingerprint);
     }
 
-    fn overrides(&mut self, name: &str, overrides: drover_engine::addon::set::Overrides) {
+    fn overrides(&mut self, name: &str, overrides: drover_engine::revision::Overrides) {
         self.change(name, |cluster, now| {
             cluster.addon.as_mut().expect("an add-on").overrides = Some(overrides.into());
             cluster.prove(Verdict::Moving, now);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use drover_api::{drover::GateState, reference::ClusterName};
 use drover_engine::{
-    addon::mark::Verdict,
+    revision::markers::Verdict,
     rollout::{
         Course, Entry, Give, Hold, Plan, Rollout, Standing,
         member::Member,

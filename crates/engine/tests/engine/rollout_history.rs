@@ -3,7 +3,7 @@
 use std::fmt;
 
 use drover_engine::{
-    addon::mark::Verdict,
+    revision::markers::Verdict,
     rollout::{Entry, Plan, member::Presence},
 };
 use proptest::{collection::vec, option, prelude::*, sample::select};

@@ -6,12 +6,11 @@ use std::{collections::BTreeSet, time::Duration};
 
 use drover_api::{grammar::SetFingerprint, reference::ClusterName};
 use drover_engine::{
-    addon::{
-        configuration::Problem,
-        mark::{Proof, Verdict},
-    },
+    addon::configuration::Problem,
+    presence::Source,
+    revision::markers::{Proof, Verdict},
     rollout::{
-        Goal, Plan, Source,
+        Goal, Plan,
         member::Member,
         strategy::{Stage, Strategy},
     },

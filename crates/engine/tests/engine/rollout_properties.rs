@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use drover_api::{drover::GateState, grammar::SetFingerprint, reference::ClusterName};
 use drover_engine::{
-    addon::mark::Verdict,
+    revision::markers::Verdict,
     rollout::{Hold, Plan, Shut, member::Member},
 };
 use k8s_openapi::jiff::SignedDuration;

@@ -13,16 +13,18 @@ use drover_api::{
     reference::{ClusterName, PlacementRef},
 };
 use drover_engine::{
-    addon::{
-        configuration::{ConfigName, Problem},
-        mark::{Given, Proof, Verdict},
-        set::{Overrides, Set},
+    addon::configuration::{ConfigName, Problem},
+    presence::Source,
+    revision::{
+        Overrides, Set,
+        markers::{Given, Proof, Verdict},
     },
     rollout::{
-        Entry, Goal, Plan, Rollout, Sets, Source, Standing, Wish,
-        member::{Group, Member, Presence, Selection, Steering},
+        Entry, Goal, Plan, Rollout, Sets, Standing, Wish,
+        member::{Group, Member, Presence, Selection},
         strategy::Strategy,
     },
+    steering::MemberSteering,
 };
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
@@ -184,7 +186,7 @@ pub(crate) struct Cluster {
     pub(crate) is_online: bool,
     /// Whether placements keep it although it can not be reached.
     pub(crate) is_tolerated: bool,
-    pub(crate) steering: Steering,
+    pub(crate) steering: MemberSteering,
     /// The revision that it has run since it was assigned it, whatever it reports after that.
     pub(crate) ran: Option<SetFingerprint>,
 }

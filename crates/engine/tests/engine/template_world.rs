@@ -11,8 +11,8 @@ use drover_api::{
     grammar::Version,
 };
 use drover_engine::{
-    addon::set::Set,
     hash::{content, spec_hash},
+    revision::Set,
     template::{Blueprint, Inputs, Rendering, render, settings},
 };
 use kube::Resource;

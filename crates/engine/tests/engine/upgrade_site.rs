@@ -16,7 +16,7 @@ use drover_engine::{
         operator_work,
         platform::Order,
     },
-    work::replica_set::report::Note,
+    workreport::Note,
 };
 use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::{Condition, Time},

@@ -12,8 +12,9 @@ use drover_api::{
     reference::ClusterName,
 };
 use drover_engine::{
-    addon::{catalog::Template, steering::Steering},
+    addon::catalog::Template,
     rollout::{Course, Rollout},
+    steering::Steering,
 };
 use drover_runtime::clock::after;
 use k8s_openapi::jiff::Timestamp;

@@ -1,6 +1,6 @@
 //! In whose words the hub reports on add-ons: its own, or OCM's where the CRDs are OCM's.
 
-pub use drover_engine::addon::dialect::Dialect;
+pub use drover_engine::dialect::Dialect;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray,
 };

@@ -16,8 +16,9 @@ use drover_api::{
     reference::{ClusterName, PlacementRef},
 };
 use drover_engine::{
-    addon::install::{self, Absence, Choice, Facts, Hindrance, Installation, Known},
+    addon::install::{self, Choice, Facts, Hindrance, Installation},
     cluster::removal::{self, Remains, Removal},
+    presence::{Absence, Known},
 };
 use drover_runtime::{
     clock::after,

@@ -12,14 +12,17 @@ use drover_api::{
     reference::{ClusterName, PlacementRef},
     work::ManifestWork,
 };
-use drover_engine::addon::{
-    configuration::asks_for_something,
-    inheritance::{is_managed, passes_on_the_same, strategy},
-    install::{Choice, answers_the_same},
-    invalid_status::with_invalid_status,
+use drover_engine::{
+    addon::{
+        configuration::asks_for_something,
+        inheritance::{is_managed, passes_on_the_same, strategy},
+        install::Choice,
+        invalid_status::with_invalid_status,
+    },
+    cluster::marks::Feature,
+    presence::{answers_the_same, is_as_reachable},
+    template::has_the_same_registries,
 };
-use drover_engine::cluster::marks::Feature;
-use drover_engine::template::{has_the_same_registries, is_as_reachable};
 use drover_runtime::{
     decode::Damaged,
     fleet::Tracks,

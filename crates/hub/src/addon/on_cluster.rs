@@ -15,11 +15,13 @@ use drover_api::{
     reference::ClusterName,
     work::ManifestWork,
 };
-use drover_engine::addon::{
-    assignment::{Assignment, assigned},
-    entries::listed,
-    inheritance::{inherited, is_managed},
-    mark::Given,
+use drover_engine::{
+    addon::{
+        assignment::{Assignment, assigned},
+        entries::listed,
+        inheritance::{inherited, is_managed},
+    },
+    revision::markers::Given,
 };
 use drover_runtime::{
     controller::{Plan, Reconciler},

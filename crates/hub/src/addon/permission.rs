@@ -11,12 +11,12 @@ use std::{
 
 use drover_api::{addon::ManagedClusterAddOn, reference::ClusterName};
 use drover_engine::{
-    addon::mark::Given,
     condition,
     registration::{
         identity,
         permission::{Registered, bindings},
     },
+    revision::markers::Given,
 };
 use drover_runtime::{
     controller::{Plan, Reconciler},

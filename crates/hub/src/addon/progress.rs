@@ -12,16 +12,18 @@ use drover_engine::{
     addon::{
         configuration::{Own, Problem},
         inheritance::is_managed,
-        mark::{Given, Proof},
         progress::{Evidence, Health, Maker, prove},
-        set::{Overrides, Set},
+        report::{Report, reachable},
         status::{Facts, Holding, Turn, status},
         words::Wait,
     },
     explain::Reason,
     registration::permission::Registered,
+    revision::{
+        Overrides, Set,
+        markers::{Given, Proof},
+    },
     rollout::{Failure, Hold, Standing},
-    template::{Report, reachable},
 };
 use drover_runtime::{store::ObjectKey, write::Write};
 use k8s_openapi::jiff::Timestamp;

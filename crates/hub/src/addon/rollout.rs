@@ -15,7 +15,7 @@ use drover_api::{
     drover::{AddOnRollout, AddOnRolloutSpec},
     grammar::SetFingerprint,
 };
-use drover_engine::addon::inheritance::{is_managed, own};
+use drover_engine::{addon::inheritance::is_managed, owner::own};
 use drover_runtime::{
     controller::{Plan, Reconciler},
     events::Event,

@@ -5,13 +5,15 @@ use drover_api::{
     drover::SetConfig,
     grammar::{SpecHash, Version},
 };
-use drover_engine::addon::{
-    catalog::{Catalog, Found, Template},
-    configuration::{self, Configuration, Configured, Own, Problem},
-    published::DefaultConfig,
-    set::Set,
-    versions::Versions,
-    words::Vocabulary,
+use drover_engine::{
+    addon::{
+        catalog::{Catalog, Found, Template},
+        configuration::{self, Configuration, Configured, Own, Problem},
+        published::DefaultConfig,
+        versions::Versions,
+        words::Vocabulary,
+    },
+    revision::Set,
 };
 
 use drover_runtime::store::ObjectKey;

@@ -16,7 +16,6 @@ use drover_api::{
     reference::ClusterName,
 };
 use drover_engine::{
-    addon::mark::Given,
     certificate::{
         CLIENT_SIGNER, SigningFlaw,
         request::{awaits_certificate, is_decided},
@@ -25,6 +24,7 @@ use drover_engine::{
         request::{self, Signer, Verdict},
         signing::{self, Signing},
     },
+    revision::markers::Given,
     template::Blueprint,
 };
 use drover_runtime::{

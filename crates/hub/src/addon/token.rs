@@ -9,7 +9,7 @@ use std::{
 };
 
 use drover_api::{addon::ManagedClusterAddOn, names::TOKEN_INFRASTRUCTURE_LABEL};
-use drover_engine::addon::token::{self, Readiness};
+use drover_engine::registration::token_infrastructure::{self, Readiness};
 use drover_runtime::{
     controller::{Plan, Reconciler},
     fleet::Tracks,
@@ -78,7 +78,7 @@ impl Reconciler<Fleet> for TokenInfrastructure {
             return Plan::default();
         };
         let made = Made::of(fleet, key);
-        if token::uses_tokens(addon) {
+        if token_infrastructure::uses_tokens(addon) {
             return self.keep(key, addon, &made, now);
         }
         self.refusals().remove(key);
@@ -99,7 +99,7 @@ impl Reconciler<Fleet> for TokenInfrastructure {
 }
 
 fn say(addon: &ManagedClusterAddOn, readiness: Readiness<'_>, now: Timestamp) -> Option<Write<Fleet>> {
-    Write::status(addon, &token::saying(addon, readiness, now))
+    Write::status(addon, &token_infrastructure::saying(addon, readiness, now))
 }
 
 /// What is there for the tokens of an add-on.
@@ -112,9 +112,9 @@ struct Made<'a> {
 impl<'a> Made<'a> {
     fn of(fleet: &'a Fleet, key: &ObjectKey) -> Self {
         let named = |name: String| ObjectKey::namespaced(&key.namespace, &name);
-        let role = named(token::role_name(&key.name));
+        let role = named(token_infrastructure::role_name(&key.name));
         Self {
-            account: fleet.tokens.accounts.get(&named(token::account_name(&key.name))).map(|it| &**it),
+            account: fleet.tokens.accounts.get(&named(token_infrastructure::account_name(&key.name))).map(|it| &**it),
             role: fleet.tokens.roles.get(&role).map(|it| &**it),
             // One that is called so and was not made for tokens is somebody else's.
             binding: fleet
@@ -126,14 +126,14 @@ impl<'a> Made<'a> {
 
     /// What makes all be there as it should.
     fn ensure(&self, addon: &ManagedClusterAddOn) -> Vec<Write<Fleet>> {
-        let wanted = token::binding(addon);
+        let wanted = token_infrastructure::binding(addon);
         let binding = match self.binding {
             // A binding can not be given another role.
             Some(stored) if stored.role_ref != wanted.role_ref => Some(Write::delete(stored)),
             stored => Write::ensure(stored, wanted),
         };
-        let account = Write::ensure(self.account, token::account(addon));
-        let role = Write::ensure(self.role, token::role(addon));
+        let account = Write::ensure(self.account, token_infrastructure::account(addon));
+        let role = Write::ensure(self.role, token_infrastructure::role(addon));
         account.into_iter().chain(role).chain(binding).collect()
     }
 
@@ -161,7 +161,7 @@ impl Fleet {
 
     /// Marks an add-on whose agent proves itself by tokens, or did.
     pub(super) fn mark_token_user(&self, change: &Change<ManagedClusterAddOn>) {
-        if [&change.old, &change.new].into_iter().flatten().any(|addon| token::is_concerned(addon)) {
+        if [&change.old, &change.new].into_iter().flatten().any(|addon| token_infrastructure::is_concerned(addon)) {
             self.queues.tokens.mark(change.key.clone());
         }
     }
@@ -173,7 +173,7 @@ impl Tracks<ServiceAccount> for Fleet {
     }
 
     fn changed(&mut self, change: &Change<ServiceAccount>) {
-        self.mark_tokens(&change.key.namespace, token::addon_of_account(&change.key.name));
+        self.mark_tokens(&change.key.namespace, token_infrastructure::addon_of_account(&change.key.name));
     }
 }
 
@@ -183,7 +183,7 @@ impl Tracks<Role> for Fleet {
     }
 
     fn changed(&mut self, change: &Change<Role>) {
-        self.mark_tokens(&change.key.namespace, token::addon_of_role(&change.key.name));
+        self.mark_tokens(&change.key.namespace, token_infrastructure::addon_of_role(&change.key.name));
     }
 }
 

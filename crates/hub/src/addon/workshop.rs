@@ -14,8 +14,9 @@ use drover_api::{
     work::ManifestWork,
 };
 use drover_engine::{
-    addon::{configuration::ConfigName, progress::Maker, set::Set},
+    addon::{configuration::ConfigName, progress::Maker},
     hash::spec_hash,
+    revision::Set,
     template::{self, Blueprint, Expected, Holds, Inputs, Rendering, registries_of, render_holding},
 };
 use drover_runtime::{controller::Reconciler, metrics::Metrics, store::ObjectKey};

@@ -12,14 +12,13 @@ use drover_api::{
     work::ManifestWork,
 };
 use drover_engine::{
-    addon::token,
     cluster::{
         acceptance::Access,
         access::{self, Part},
         availability::{self, Heartbeat, Sight, Signs},
         conditions,
     },
-    registration::permission,
+    registration::{permission, token_infrastructure},
 };
 use drover_runtime::{
     clock::after,
@@ -156,7 +155,7 @@ pub(crate) fn is_binding_for_agents(binding: &RoleBinding) -> bool {
 /// Whether a binding is for the agent of an add-on: for its tokens, or because a template says so.
 pub(crate) fn is_binding_for_addons(binding: &RoleBinding) -> bool {
     let name = binding.metadata.name.as_deref().unwrap_or_default();
-    token::addon_of_role(name).is_some() || permission::addon_of(name).is_some()
+    token_infrastructure::addon_of_role(name).is_some() || permission::addon_of(name).is_some()
 }
 
 /// Whether a role or binding is an agent's. By its name, and not by a label, which somebody could take off: what is not seen is
@@ -305,7 +304,7 @@ impl Tracks<RoleBinding> for Fleet {
                 remove_from(&mut self.belongings.bindings_of, &addon, &change.key);
             }
             self.queues.addons.mark(addon);
-        } else if let Some(addon) = token::addon_of_role(&change.key.name) {
+        } else if let Some(addon) = token_infrastructure::addon_of_role(&change.key.name) {
             self.mark_tokens(&change.key.namespace, Some(addon));
         } else {
             self.mark_cluster(&ClusterName::from(&*change.key.namespace));

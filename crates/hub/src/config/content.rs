@@ -8,7 +8,7 @@ use drover_api::{
     names::ADDON_VERSION_LABEL,
 };
 use drover_engine::{
-    addon::{catalog::Found, revision::is_secret},
+    addon::{catalog::Found, config_revision::is_secret},
     hash,
 };
 use kube::{

@@ -14,7 +14,7 @@ use drover_api::{
     drover::{AddOnRollout, ConfigRevision, SetConfig},
     grammar::SpecHash,
 };
-use drover_engine::addon::{revision, set::template_types};
+use drover_engine::{addon::config_revision, revision::template_types};
 use drover_runtime::{
     clock::after,
     controller::{Plan, Reconciler},
@@ -276,7 +276,7 @@ pub(crate) fn missing<'a>(fleet: &Fleet, configs: impl IntoIterator<Item = &'a S
 /// The revision of a content, if some configuration still has it.
 fn revision_of(fleet: &Fleet, config: &SetConfig) -> Option<ConfigRevision> {
     let (source, live) = fleet.configs.with_content(config)?;
-    let mut revision = revision::revision(&source, live.hash.clone(), live.content.as_deref());
+    let mut revision = config_revision::revision(&source, live.hash.clone(), live.content.as_deref());
     revision.metadata.namespace = Some(fleet.configs.kept.namespace.to_string());
     Some(revision)
 }

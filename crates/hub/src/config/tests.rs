@@ -10,7 +10,7 @@ use drover_api::{
     cluster::ManagedCluster,
     drover::{AddOnRollout, ConfigRevision, SetConfig},
 };
-use drover_engine::{addon::revision, hash::spec_hash};
+use drover_engine::{addon::config_revision, hash::spec_hash};
 use drover_runtime::{
     clock::{ManualClock, after},
     controller::Reconciler,
@@ -145,7 +145,7 @@ impl Scene {
     }
 
     fn revision(&mut self, of: &str, content: &str) {
-        let mut revision = revision::revision(&reference(of, "ns", "one"), spec_hash(content), Some(content));
+        let mut revision = config_revision::revision(&reference(of, "ns", "one"), spec_hash(content), Some(content));
         self.version += 1;
         revision.metadata.namespace = Some(HOME.to_owned());
         revision.metadata.resource_version = Some(self.version.to_string());
@@ -176,14 +176,14 @@ impl Scene {
     }
 
     fn revision_gone(&mut self, of: &str, content: &str) {
-        let name = revision::name(&type_(of), &spec_hash(content));
+        let name = config_revision::name(&type_(of), &spec_hash(content));
         let last = self.object::<DynamicObject>(HOME, &name, &json!({})).metadata;
         self.fleet.delete::<ConfigRevision>(&last);
     }
 
     /// What becomes of the revision of a content, so long after noon.
     fn collect(&self, of: &str, content: &str, later: Duration) -> Plan {
-        let key = ObjectKey::namespaced(HOME, &revision::name(&type_(of), &spec_hash(content)));
+        let key = ObjectKey::namespaced(HOME, &config_revision::name(&type_(of), &spec_hash(content)));
         let plan = self.revisions.plan(&self.fleet.read(), &key, after(noon(), later));
         match (&plan.writes[..], plan.wake) {
             ([], None) => Plan::Keep,
@@ -642,7 +642,7 @@ fn what_is_missing_is_made_from_what_has_the_content_now() {
     scene.config(THINGS, "ns", "one", &json!({}));
     scene.config(THINGS, "ns", "two", &json!({}));
     scene.config("secrets", "ns", "one", &json!({}));
-    let name = |of: &str, content: &str| revision::name(&type_(of), &spec_hash(content));
+    let name = |of: &str, content: &str| config_revision::name(&type_(of), &spec_hash(content));
     let made = |of: &str| format!("Create ConfigRevision {HOME}/{}", name(of, "{}"));
     let set = [
         set_config(THINGS, "one", "{}"),
@@ -667,7 +667,7 @@ fn revisions_are_in_memory_without_their_contents_and_are_missed_by_who_needs_th
     scene.revision(THINGS, "{}");
     scene.rollout("addon", THINGS, &["{}"]);
     scene.rollout("other", THINGS, &[]);
-    let key = ObjectKey::namespaced(HOME, &revision::name(&type_(THINGS), &spec_hash("{}")));
+    let key = ObjectKey::namespaced(HOME, &config_revision::name(&type_(THINGS), &spec_hash("{}")));
     let revision = scene.fleet.update(|fleet| Tracks::<ConfigRevision>::store(fleet).get(&key).cloned());
     assert_eq!(revision.expect("it is there").spec.content, None);
     marked(&scene.queues.rollouts);
@@ -691,7 +691,7 @@ fn a_content_is_lost_when_nobody_has_it_and_any_configuration_that_has_it_makes_
     scene.config(THINGS, "other", "two", &json!({}));
     assert!(!is_lost(&scene), "another configuration has it");
     assert_eq!(marked(&scene.queues.rollouts), ["addon"], "and it can be kept again");
-    let made = format!("Create ConfigRevision {HOME}/{}", revision::name(&type_(THINGS), &spec_hash("{}")));
+    let made = format!("Create ConfigRevision {HOME}/{}", config_revision::name(&type_(THINGS), &spec_hash("{}")));
     assert_eq!(scene.missing(std::slice::from_ref(&set)), [made]);
     scene.config(THINGS, "other", "two", &json!({ "a": 1 }));
     assert!(is_lost(&scene));

@@ -19,7 +19,7 @@ use drover_engine::{
         selection::ClusterSelector,
         target::Target,
     },
-    work::replica_set::template,
+    workreport::template,
 };
 use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;

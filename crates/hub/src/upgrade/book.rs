@@ -9,7 +9,7 @@ use std::{
 
 use drover_api::reference::ClusterName;
 use drover_engine::{
-    addon::install::Absence,
+    presence::Absence,
     upgrade::{member::Act, plan},
 };
 use drover_runtime::clock::after;

@@ -12,12 +12,12 @@ use std::{
 use drover_api::{cluster::ManagedClustersUpgrade, reference::ClusterName};
 use drover_engine::{
     placement::sets::{Reach as SetsInReach, reach},
+    presence::{Decided, Unclear},
     upgrade::{
         member::{Act, Course, Facts, Look, Permit, look},
         plan::{Member, Passed, Plan as Planned},
         steering::{is_paused, may_upgrade_hub},
     },
-    work::replica_set::selection::{Decided, Unclear},
 };
 use drover_runtime::{controller::Plan, store::ObjectKey};
 use k8s_openapi::jiff::Timestamp;

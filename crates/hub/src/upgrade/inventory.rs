@@ -8,7 +8,7 @@ use drover_api::{
     reference::ClusterName,
 };
 use drover_engine::{
-    addon::install::answers_the_same,
+    presence::answers_the_same,
     upgrade::{
         naming::{Part, part_name},
         operator_work::Approver,

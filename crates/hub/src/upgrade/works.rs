@@ -9,7 +9,7 @@ use drover_api::{
 };
 use drover_engine::{
     upgrade::{naming::Part, platform::Order, work::PartWork},
-    work::replica_set::report::Note,
+    workreport::Note,
 };
 use k8s_openapi::jiff::Timestamp;
 use kube::{ResourceExt, api::ObjectMeta, runtime::watcher};

@@ -7,10 +7,9 @@ use drover_api::{
     grammar::SetFingerprint,
     work::{ManifestWorkReplicaSet, ManifestWorkSpec},
 };
-use drover_engine::work::replica_set::{
-    naming,
-    status::Obstacle,
-    template::{self, Rules},
+use drover_engine::{
+    work::replica_set::{naming, status::Obstacle},
+    workreport::template::{self, Rules},
 };
 
 /// What follows from the spec of a set alone.

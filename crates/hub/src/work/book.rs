@@ -12,9 +12,10 @@ use drover_api::{
     reference::ClusterName,
 };
 use drover_engine::{
-    addon::install::Absence,
+    presence::Absence,
     rollout::{Course, Rollout},
-    work::replica_set::{tally::Tally, template::Rules},
+    work::replica_set::tally::Tally,
+    workreport::template::Rules,
 };
 use drover_runtime::clock::after;
 use k8s_openapi::jiff::Timestamp;

@@ -12,11 +12,11 @@ use drover_api::{
     work::{ManifestWorkReplicaSet, PlacementRollout},
 };
 use drover_engine::{
-    rollout::{Entry, Goal, Plan as Planned, Rollout, Sets, Source, Wish, member::Selection, strategy::Strategy},
+    presence::{self, Decided, Leave, Source, Unclear, Unselected},
+    rollout::{Entry, Goal, Plan as Planned, Rollout, Sets, Wish, member::Selection, strategy::Strategy},
     work::replica_set::{
         member::{Held, Spot, member},
-        naming,
-        selection::{self, Decided, Leave, Unclear, Unselected},
+        naming, selection,
         status::{self, Facts, Obstacle, Placing},
         tally::Tally,
     },
@@ -250,7 +250,7 @@ impl<'a> Case<'a> {
                 is_confirmed,
                 keeps_clusters: self.fleet.keeps_clusters,
             };
-            match selection::leave(&unselected, self.now) {
+            match presence::leave(&unselected, self.now) {
                 Leave::Now => writes.extend(self.work_on(cluster).filter(|work| !work.is_leaving()).map(Write::delete)),
                 Leave::Later { known, again: time } => {
                     *absence = Some(known);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use drover_api::{cluster::ManagedCluster, reference::ClusterName, work::ManifestWorkReplicaSet};
-use drover_engine::{addon::install::answers_the_same, template::is_as_reachable};
+use drover_engine::presence::{answers_the_same, is_as_reachable};
 use drover_runtime::{
     decode::Damaged,
     fleet::Tracks,

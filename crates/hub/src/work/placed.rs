@@ -8,13 +8,9 @@ use drover_api::{
     work::{ManifestWork, ManifestWorkSpec},
 };
 use drover_engine::{
-    addon::mark::Proof,
-    work::replica_set::{
-        member::Placed,
-        naming,
-        report::{Note, Report},
-        template::fingerprint,
-    },
+    revision::markers::Proof,
+    work::replica_set::{member::Placed, naming},
+    workreport::{Note, Report, template::fingerprint},
 };
 use drover_runtime::store::ObjectKey;
 use k8s_openapi::jiff::Timestamp;

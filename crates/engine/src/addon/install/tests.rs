@@ -1,6 +1,11 @@
 //! Where add-ons are installed, in small fleets.
 
-use drover_api::cluster::{ManagedClusterSpec, PlacementDecisionStatus, PlacementStatus};
+use std::time::Duration;
+
+use drover_api::{
+    cluster::{ManagedClusterSpec, PlacementDecisionStatus, PlacementStatus},
+    names::{CLUSTER_AVAILABLE, UNREACHABLE_TAINT},
+};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, LabelSelector, LabelSelectorRequirement, Time};
 use serde_json::{Value, json};
 

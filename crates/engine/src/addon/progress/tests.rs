@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::{
-    addon::fixtures,
+    revision::fixtures,
     template::{Marks, Workload, WorkloadKind},
 };
 

@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::{
-    addon::{
-        fixtures::{at, config, hub, type_, version},
-        mark::Verdict,
-        progress::Obstacle,
-    },
+    addon::progress::Obstacle,
     condition::Holds,
+    revision::{
+        fixtures::{at, config, hub, type_, version},
+        markers::Verdict,
+    },
 };
 
 /// An add-on on one cluster through its life: each step is one call, one second after the last.

@@ -5,7 +5,7 @@ use k8s_openapi::jiff::Timestamp;
 use serde_json::json;
 
 use super::*;
-use crate::{upgrade::naming::Part, work::replica_set::report::Note};
+use crate::{upgrade::naming::Part, workreport::Note};
 
 fn action(work: &Value) -> Action {
     let written = serde_json::from_value(json!({ "manifestWork": work })).expect("an action");

@@ -9,7 +9,7 @@ use drover_api::{
 use serde_json::json;
 
 use super::*;
-use crate::{upgrade::feedback::Feedback, work::replica_set::report::Note};
+use crate::{upgrade::feedback::Feedback, workreport::Note};
 
 const HOUR: i64 = 3600;
 const FROM: &str = "4.11.9";

@@ -3,7 +3,7 @@
 use drover_api::{cluster::TargetVersion, work::ManifestWork};
 
 use super::*;
-use crate::{upgrade::naming::Part, work::replica_set::report::Note};
+use crate::{upgrade::naming::Part, workreport::Note};
 
 fn target(version: &str, channel: &str) -> Target {
     let some = |text: &str| Some(text.to_owned());

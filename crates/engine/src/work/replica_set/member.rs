@@ -3,10 +3,11 @@
 use drover_api::grammar::SetFingerprint;
 use k8s_openapi::jiff::Timestamp;
 
-use super::{report::Report, template::Rules};
 use crate::{
-    addon::mark::{Given, Proof, Verdict},
-    rollout::member::{Member, Presence, Selection, Steering},
+    revision::markers::{Given, Proof, Verdict},
+    rollout::member::{Member, Presence, Selection},
+    steering::MemberSteering,
+    workreport::{Report, template::Rules},
 };
 
 /// The work of a set on one cluster.
@@ -131,7 +132,7 @@ pub fn member(spot: &Spot, selections: Vec<Selection>, is_online: bool, held: &H
         Spot::Vacated | Spot::Closed => None,
     };
     let is_online = is_online && *spot != Spot::Closed;
-    Member { selections, addon: presence, is_online, steering: Steering::default() }
+    Member { selections, addon: presence, is_online, steering: MemberSteering::default() }
 }
 
 #[cfg(test)]
@@ -139,10 +140,12 @@ mod tests {
     use drover_api::{drover::RolloutProgress, reference::PlacementRef};
     use serde_json::{Value, json};
 
-    use super::{super::report::Said, *};
+    use super::*;
     use crate::{
         condition::Holds,
-        rollout::{Entry, Goal, Plan, Rollout, Sets, Source, Wish, member::Group, strategy::Strategy},
+        presence::Source,
+        rollout::{Entry, Goal, Plan, Rollout, Sets, Wish, member::Group, strategy::Strategy},
+        workreport::Said,
     };
 
     fn at(second: i64) -> Timestamp {

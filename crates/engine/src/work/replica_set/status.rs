@@ -7,16 +7,13 @@ use drover_api::{
 };
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
-use super::{
-    naming::Unfit,
-    selection::{Decided, Unclear},
-    tally::Tally,
-    template::Flaw,
-};
+use super::{naming::Unfit, tally::Tally};
 use crate::{
     condition::{Holds, Word, holds, with_words, word},
+    presence::{Decided, Unclear},
     rollout::{Course, Hold},
     words::{clusters, excerpt},
+    workreport::template::Flaw,
 };
 
 /// How often counts are written down, where nothing else has changed and they have not changed by much.

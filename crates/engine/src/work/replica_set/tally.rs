@@ -5,7 +5,7 @@ use std::ops::{AddAssign, SubAssign};
 use drover_api::work::ReplicaSetSummary;
 
 use super::member::{Held, Placed};
-use crate::{addon::mark::Verdict, condition::Holds};
+use crate::{condition::Holds, revision::markers::Verdict};
 
 /// Works, counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,7 +32,8 @@ impl Tally {
     pub fn of(work: Option<&Placed>, is_desired: bool, held: &Held) -> Self {
         let mut tally = Self { desired: i64::from(is_desired), total: i64::from(work.is_some()), ..Self::default() };
         let Some(work) = work.filter(|work| work.set == *held.goal) else { return tally };
-        let holds = |said: Option<super::report::Said>| i64::from(said.is_some_and(|said| said.holds == Holds::Yes));
+        let holds =
+            |said: Option<crate::workreport::Said>| i64::from(said.is_some_and(|said| said.holds == Holds::Yes));
         tally.updated = 1;
         tally.applied = holds(work.report.applied);
         tally.available = holds(work.report.available);
@@ -84,13 +85,8 @@ mod tests {
     use k8s_openapi::jiff::Timestamp;
     use proptest::prelude::*;
 
-    use super::{
-        super::{
-            report::{Report, Said},
-            template::Rules,
-        },
-        *,
-    };
+    use super::*;
+    use crate::workreport::{Report, Said, template::Rules};
 
     fn placed(set: &str, report: Report) -> Placed {
         let set = set.repeat(16).parse().expect("a fingerprint");

@@ -1,7 +1,7 @@
 //! What agents of add-ons may do on the hub, and until when.
 
 use drover_api::cluster::ManagedCluster;
-use drover_engine::addon::set::Set;
+use drover_engine::revision::Set;
 use serde_json::{Value, json};
 
 use super::*;

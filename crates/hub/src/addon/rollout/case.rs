@@ -14,16 +14,19 @@ use drover_engine::{
         configuration::{ConfigName, Problem},
         entries::{entries, listed},
         install::{Choice, Hindrance},
-        mark::{Given, Proof},
         registry,
-        set::{Overrides, Set},
-        steering::{self, Steering},
     },
     condition::{Holds, holds},
+    presence::Source,
+    revision::{
+        Overrides, Set,
+        markers::{Given, Proof},
+    },
     rollout::{
-        Course, Give, Goal, Happening, Hold, Plan as Planned, Rollout, Sets, Source, Standing, Wish,
+        Course, Give, Goal, Happening, Hold, Plan as Planned, Rollout, Sets, Standing, Wish,
         member::{Member, Presence, Selection},
     },
+    steering::{self, Steering},
 };
 use drover_runtime::{controller::Plan, events::Event, store::ObjectKey, write::Write};
 use k8s_openapi::jiff::Timestamp;
@@ -117,7 +120,7 @@ impl Case<'_> {
     /// Brings the clusters in the book up to date: those that have changed, or all if that changed by which they are looked at.
     fn look_at_clusters(&self, pages: &mut Pages, shelf: &Shelf) {
         let entries = entries(self.addon, self.fleet.dialect, |placement| self.per_group(placement));
-        let steering = Steering::read(self.addon.annotations(), &entries);
+        let steering = Steering::read(self.addon.annotations(), entries.iter().map(|entry| &entry.source));
         let begins = pages.rollout.entries() != entries;
         if begins {
             pages.begin(Rollout::new(entries), self.with_stored_proof());

@@ -14,12 +14,13 @@ use drover_engine::{
         entries::listed,
         published::{self, Clusters, Overview, PlacementProgress},
         registry,
-        set::Set,
-        steering::Steering,
         words::{Counts, Progress, Vocabulary},
     },
     condition::{self, Holds, Says},
-    rollout::{Course, Plan, Rollout, Sets, Source, Wish},
+    presence::Source,
+    revision::Set,
+    rollout::{Course, Plan, Rollout, Sets, Wish},
+    steering::Steering,
 };
 use drover_runtime::clock::after;
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Condition, jiff::Timestamp};
@@ -149,7 +150,8 @@ impl Summary<'_> {
 
     /// What can not be done of what is asked for.
     fn complaints(&self) -> Vec<String> {
-        let steering = Steering::read(self.case.addon.annotations(), self.rollout.entries());
+        let steering =
+            Steering::read(self.case.addon.annotations(), self.rollout.entries().iter().map(|entry| &entry.source));
         let problems = self.courses().filter_map(|(_, course)| course.problem.as_ref()).map(ToString::to_string);
         let choice = self.case.mistake().map(|mistake| mistake.to_string());
         let all: BTreeSet<_> = steering.complaints.into_iter().chain(problems).chain(choice).collect();

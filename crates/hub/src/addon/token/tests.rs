@@ -27,9 +27,9 @@ impl Scene {
     /// Makes be there what the add-on's agent needs.
     fn make_all(&mut self) {
         let addon = self.fleet.addons.mcas.get(&key()).expect("the add-on is there").clone();
-        self.set::<ServiceAccount>(Some("one"), "hello-agent", json!(token::account(&addon)));
-        self.set::<Role>(Some("one"), "hello-token-role", json!(token::role(&addon)));
-        self.set::<RoleBinding>(Some("one"), "hello-token-role", json!(token::binding(&addon)));
+        self.set::<ServiceAccount>(Some("one"), "hello-agent", json!(token_infrastructure::account(&addon)));
+        self.set::<Role>(Some("one"), "hello-token-role", json!(token_infrastructure::role(&addon)));
+        self.set::<RoleBinding>(Some("one"), "hello-token-role", json!(token_infrastructure::binding(&addon)));
     }
 }
 
@@ -50,7 +50,8 @@ fn all_is_made_and_then_said() {
     assert_eq!(words(&scene.plan(&controller, &key())), ["Patch ManagedClusterAddOn one/hello"]);
     let stored = scene.fleet.addons.mcas.get(&key()).expect("the add-on is there").clone();
     let account = Made::of(&scene.fleet, &key()).account.expect("the account is there");
-    let said = token::saying(&stored, Readiness::Ready(account), noon()).status.expect("it has a status");
+    let said =
+        token_infrastructure::saying(&stored, Readiness::Ready(account), noon()).status.expect("it has a status");
     scene.set::<ManagedClusterAddOn>(Some("one"), "hello", json!({ "spec": {}, "status": said }));
     assert_eq!(words(&scene.plan(&controller, &key())).len(), 0);
     scene.gone::<Role>(Some("one"), "hello-token-role");
@@ -62,10 +63,10 @@ fn what_somebody_has_changed_is_put_back() {
     let (mut scene, controller) = (with_driver("token"), TokenInfrastructure::default());
     scene.make_all();
     let addon = scene.fleet.addons.mcas.get(&key()).expect("the add-on is there").clone();
-    let mut role = token::role(&addon);
+    let mut role = token_infrastructure::role(&addon);
     role.rules.as_mut().expect("it has rules")[0].resource_names = None;
     scene.set::<Role>(Some("one"), "hello-token-role", json!(role));
-    let mut binding = token::binding(&addon);
+    let mut binding = token_infrastructure::binding(&addon);
     binding.role_ref.name = "other".to_owned();
     scene.set::<RoleBinding>(Some("one"), "hello-token-role", json!(binding));
     let put_back = ["Patch Role one/hello-token-role", "Delete RoleBinding one/hello-token-role"];
@@ -76,7 +77,7 @@ fn what_somebody_has_changed_is_put_back() {
 fn somebody_elses_binding_is_left_alone() {
     let (mut scene, controller) = (with_driver("csr"), TokenInfrastructure::default());
     let addon = scene.fleet.addons.mcas.get(&key()).expect("the add-on is there").clone();
-    let mut binding = token::binding(&addon);
+    let mut binding = token_infrastructure::binding(&addon);
     binding.metadata.labels = None;
     scene.set::<RoleBinding>(Some("one"), "hello-token-role", json!(binding));
     assert_eq!(words(&scene.plan(&controller, &key())).len(), 0);

@@ -8,12 +8,12 @@ use drover_api::{
 };
 use drover_engine::{
     placement::sets::Reach as SetsInReach,
+    presence::Unselected,
     upgrade::{
         member::{Cluster, Membership, Owner, Reach},
         plan::Turn,
         selection::{Departure, departure},
     },
-    work::replica_set::selection::Unselected,
 };
 use drover_runtime::store::ObjectKey;
 use k8s_openapi::jiff::Timestamp;

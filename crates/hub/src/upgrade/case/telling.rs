@@ -6,12 +6,12 @@ use drover_api::{
 };
 use drover_engine::{
     placement::sets::Reach,
+    presence::Unclear,
     upgrade::{
         plan::Plan as Planned,
         status::{Facts, is_due},
         steering::acknowledge,
     },
-    work::replica_set::selection::Unclear,
 };
 use drover_runtime::{controller::Plan, events::Event, write::Write};
 use k8s_openapi::jiff::Timestamp;

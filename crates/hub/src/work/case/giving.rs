@@ -6,10 +6,7 @@ use drover_api::{
     names::{GIVEN_ANNOTATION, PROVEN_ANNOTATION, REPLICA_SET_LABEL, WORK_PLACEMENT_LABEL},
     reference::ClusterName,
 };
-use drover_engine::{
-    rollout::Give,
-    work::replica_set::{naming, report::Note},
-};
+use drover_engine::{rollout::Give, work::replica_set::naming, workreport::Note};
 use drover_runtime::write::Write;
 use kube::{ResourceExt, api::ObjectMeta};
 

@@ -2,14 +2,15 @@
 //!
 //! Only what is said of the work as it is now counts: what was said of a former generation was said of something else.
 
+pub mod template;
+
 use drover_api::{
     grammar::SetFingerprint,
     names::{WORK_APPLIED, WORK_AVAILABLE, WORK_DEGRADED, WORK_PROGRESSING},
 };
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Condition, jiff::Timestamp};
 
-use super::template::Rules;
-use crate::{addon::mark::Verdict, condition::Holds};
+use crate::{condition::Holds, revision::markers::Verdict, workreport::template::Rules};
 
 /// Something that is said of a work as it is now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

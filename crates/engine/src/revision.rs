@@ -1,5 +1,10 @@
 //! The set: everything that a cluster is given, as one whole.
 
+#[cfg(test)]
+pub(crate) mod fixtures;
+pub mod hashes;
+pub mod markers;
+
 use std::collections::BTreeMap;
 
 use drover_api::{
@@ -18,14 +23,14 @@ pub const EPOCH: i64 = 1;
 const UNRENDERED: i64 = 1;
 
 /// The group of the kinds that come with add-ons.
-pub(super) const ADDON_GROUP: &str = "addon.open-cluster-management.io";
+pub(crate) const ADDON_GROUP: &str = "addon.open-cluster-management.io";
 /// The type of templates.
-pub(super) const TEMPLATES: &str = "addontemplates";
+pub(crate) const TEMPLATES: &str = "addontemplates";
 /// The type of settings that templates are rendered with.
-pub(super) const DEPLOYMENT_CONFIGS: &str = "addondeploymentconfigs";
+pub(crate) const DEPLOYMENT_CONFIGS: &str = "addondeploymentconfigs";
 
 /// A type of configurations that comes with add-ons.
-pub(super) fn addon_type(resource: &str) -> ConfigGroupResource {
+pub(crate) fn addon_type(resource: &str) -> ConfigGroupResource {
     ConfigGroupResource { group: ADDON_GROUP.to_owned(), resource: resource.to_owned() }
 }
 

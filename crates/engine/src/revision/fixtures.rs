@@ -7,28 +7,28 @@ use drover_api::{
 };
 use k8s_openapi::jiff::Timestamp;
 
-use super::set::Set;
+use super::Set;
 
-pub(super) fn type_(resource: &str) -> ConfigGroupResource {
+pub(crate) fn type_(resource: &str) -> ConfigGroupResource {
     ConfigGroupResource { group: "example.com".to_owned(), resource: resource.to_owned() }
 }
 
 /// A configuration without a namespace.
-pub(super) fn config(resource: &str, name: &str, hash: &str) -> SetConfig {
+pub(crate) fn config(resource: &str, name: &str, hash: &str) -> SetConfig {
     let referent = ConfigReferent { namespace: None, name: name.to_owned() };
     let spec_hash = hash.parse().expect("any text is a hash");
     SetConfig { group_resource: type_(resource), config: ConfigSpecHash { referent, spec_hash } }
 }
 
 /// A set of one configuration.
-pub(super) fn hub(name: &str, hash: &str) -> Set {
+pub(crate) fn hub(name: &str, hash: &str) -> Set {
     Set::new([config("hubs", name, hash)], None)
 }
 
-pub(super) fn version(text: &str) -> Version {
+pub(crate) fn version(text: &str) -> Version {
     text.parse().expect("a version")
 }
 
-pub(super) fn at(second: i64) -> Timestamp {
+pub(crate) fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).expect("a valid time")
 }

@@ -11,7 +11,7 @@ use drover_api::{
 use kube::ResourceExt;
 use serde_json::Value;
 
-use super::set::Set;
+use super::Set;
 
 /// In what a work differs from a set.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,7 +58,7 @@ pub fn annotations(set: &Set) -> BTreeMap<String, String> {
 }
 
 /// In what the work differs from the set; nothing if it was made from exactly these configurations.
-pub(super) fn difference(set: &Set, work: &ManifestWork) -> Option<Difference> {
+pub(crate) fn difference(set: &Set, work: &ManifestWork) -> Option<Difference> {
     let carried = match carried(work) {
         Ok(carried) => carried,
         Err(error) => return Some(Difference::Unreadable(error.to_string())),
@@ -120,7 +120,7 @@ mod tests {
     use drover_api::work::ManifestWorkSpec;
 
     use super::*;
-    use crate::addon::fixtures::{config, hub};
+    use crate::revision::fixtures::{config, hub};
 
     const SHA: &str = "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a";
 

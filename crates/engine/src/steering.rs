@@ -10,7 +10,7 @@ use drover_api::{
 };
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 
-use crate::rollout::{Entry, Source, member};
+use crate::presence::Source;
 
 /// The annotations of an object.
 type Annotations = BTreeMap<String, String>;
@@ -68,11 +68,22 @@ impl Target {
     }
 }
 
+/// What people have asked for on one cluster.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MemberSteering {
+    /// Whether it is told to wait.
+    pub is_paused: bool,
+    /// Whether it is to be left out.
+    pub is_skipped: bool,
+    /// When it was last told to try again.
+    pub retried: Option<Timestamp>,
+}
+
 impl Steering {
     /// What the annotations of an add-on ask for that reaches clusters in these ways.
     #[must_use]
-    pub fn read(annotations: &Annotations, entries: &[Entry]) -> Self {
-        let known: BTreeSet<_> = entries.iter().filter_map(|entry| Target::of(&entry.source)).collect();
+    pub fn read<'a>(annotations: &Annotations, sources: impl Iterator<Item = &'a Source>) -> Self {
+        let known: BTreeSet<_> = sources.filter_map(Target::of).collect();
         let mut steering = Self::default();
         if let Some(text) = annotations.get(PAUSE_ANNOTATION) {
             steering.pause = steering.read_pause(text, &known);
@@ -140,10 +151,10 @@ impl Steering {
         cluster: &ClusterName,
         annotations: &Annotations,
         acknowledged: &[AcknowledgedCluster],
-    ) -> member::Steering {
+    ) -> MemberSteering {
         let is_on = |key| annotations.get(key).is_some_and(|text| switch(text) != Some(false));
         let of_cluster = entry_of(acknowledged, cluster);
-        member::Steering {
+        MemberSteering {
             is_paused: is_on(PAUSE_ANNOTATION),
             is_skipped: is_on(SKIP_ANNOTATION) || self.skip.contains(cluster),
             retried: of_cluster.and_then(|entry| entry.retried.as_ref()).map(|time| time.0),
@@ -239,7 +250,6 @@ pub(crate) fn retry(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rollout::strategy::Strategy;
 
     fn annotations(pairs: &[(&str, &str)]) -> Annotations {
         pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
@@ -251,9 +261,8 @@ mod tests {
 
     /// What is asked of an add-on with the placements a and b.
     fn read(key: &str, value: &str) -> Steering {
-        let entries = [listed("a"), listed("b"), Source::Nobody];
-        let entries = entries.map(|source| Entry { source, strategy: Ok(Strategy::default()) });
-        Steering::read(&annotations(&[(key, value)]), &entries)
+        let sources = [listed("a"), listed("b"), Source::Nobody];
+        Steering::read(&annotations(&[(key, value)]), sources.iter())
     }
 
     fn at(second: i64) -> Timestamp {

@@ -4,24 +4,24 @@
 use drover_api::{
     addon::{HealthCheck, HealthCheckMode, ManagedClusterAddOn, ManagedClusterAddOnStatus},
     cluster::ManagedCluster,
-    names::{AVAILABLE, CLUSTER_AVAILABLE, MANIFEST_APPLIED, WORK_APPLIED, WORK_AVAILABLE},
+    names::{AVAILABLE, MANIFEST_APPLIED, NO_PROBE_RESULT, WORK_APPLIED, WORK_AVAILABLE},
     reference::ClusterName,
     work::ManifestWork,
 };
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Condition, jiff::Timestamp};
 use kube::ResourceExt;
 
-use super::{Ailment, Blueprint, Expected, Vitals, digest, vitals_of, work_prefix};
 use crate::{
-    addon::{dialect::Dialect, progress::Maker, set::template_types},
+    addon::progress::Maker,
     cluster::availability::UNREACHABLE,
     condition::{self, Holds, Says},
+    dialect::Dialect,
+    presence::silence,
     registration::{permission::Registered, status::registrations},
+    revision::template_types,
+    template::{Ailment, Blueprint, Expected, Vitals, digest, vitals_of, work_prefix},
     words::excerpt,
 };
-
-/// The reason of an add-on's availability that nobody knows, because nothing was reported of it yet.
-pub const NO_RESULT: &str = "NoProbeResult";
 
 /// An add-on that is made from a template, on one cluster.
 #[derive(Clone, Copy)]
@@ -118,7 +118,7 @@ impl Report<'_> {
     fn with_health(&self, conditions: Vec<Condition>, now: Timestamp) -> Vec<Condition> {
         let (holds, reason, message) = match self.health() {
             None if condition::holds(&conditions, AVAILABLE).is_some() => return conditions,
-            None => (Holds::Unknown, NO_RESULT, "nothing was reported of it yet".to_owned()),
+            None => (Holds::Unknown, NO_PROBE_RESULT, "nothing was reported of it yet".to_owned()),
             Some(Ok(())) => {
                 (Holds::Yes, "ProbeAvailable", format!("{} add-on is available.", self.on_cluster.name_any()))
             }
@@ -178,23 +178,6 @@ pub fn reachable(conditions: Vec<Condition>, cluster: &ManagedCluster, now: Time
         Says { type_: AVAILABLE, holds: Holds::Unknown, reason, message, generation: None },
         now,
     )
-}
-
-/// Whether a cluster is as reachable in one state as in another, so that its add-ons have nothing else to say.
-#[must_use]
-pub fn is_as_reachable(one: &ManagedCluster, other: &ManagedCluster) -> bool {
-    let said = |cluster| availability(cluster).map(|said| (&said.status, &said.message));
-    said(one) == said(other)
-}
-
-/// What is said of a cluster that has not been heard of for a while.
-fn silence(cluster: &ManagedCluster) -> Option<&Condition> {
-    availability(cluster).filter(|said| said.status == "Unknown")
-}
-
-/// What is said of whether a cluster is available.
-fn availability(cluster: &ManagedCluster) -> Option<&Condition> {
-    cluster.status.as_ref()?.conditions.iter().find(|condition| condition.type_ == CLUSTER_AVAILABLE)
 }
 
 #[cfg(test)]
