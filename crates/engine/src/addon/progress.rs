@@ -11,7 +11,7 @@ use drover_api::{
     },
     work::ManifestWork,
 };
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Condition, jiff::Timestamp};
 use kube::ResourceExt;
 
 use crate::{
@@ -244,6 +244,21 @@ pub fn prove(evidence: &Evidence<'_>) -> Finding {
         evidence.unfinished().or(not_well)
     };
     obstacle.map_or(Finding::Proven, |obstacle| evidence.not_there(obstacle))
+}
+
+/// A stored proof as the reports of now show it. What is stored may be older than they are: after a
+/// failover, and until the add-on's conditions are written again. A cluster that was verified and
+/// reports a failure by now does not count as verified; that it recovered counts once it is stored.
+#[must_use]
+pub fn current(stored: Proof, evidence: &Evidence<'_>, now: Timestamp) -> Proof {
+    let is_good = matches!(stored.verdict, Verdict::Proven | Verdict::Unsettled);
+    if !is_good || stored.set != evidence.set.fingerprint() {
+        return stored;
+    }
+    match prove(evidence).verdict() {
+        Verdict::Proven => stored,
+        found => Proof::follow(Some(&stored), stored.set.clone(), found, now),
+    }
 }
 
 impl<'a> Evidence<'a> {

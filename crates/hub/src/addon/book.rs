@@ -49,9 +49,6 @@ pub(crate) struct Pages {
     pub(super) counted: Option<Timestamp>,
     /// Whether anything stands in it: not before the rollouts were looked at for the first time.
     is_filled: bool,
-    /// Clusters whose reports this hub has not evaluated yet. What they reported while no hub ran is
-    /// not in their conditions.
-    unevaluated: BTreeSet<ClusterName>,
 }
 
 /// What every cluster of an add-on is looked at by. If it changes, all of them are.
@@ -74,7 +71,6 @@ impl Default for Pages {
             looked: None,
             counted: None,
             is_filled: false,
-            unevaluated: BTreeSet::new(),
         }
     }
 }
@@ -97,21 +93,9 @@ impl Book {
 }
 
 impl Pages {
-    /// Begins anew, with other ways in which clusters get the add-on. `stored` are the clusters with a
-    /// proof of an earlier evaluation: before the first look, that of another hub.
-    pub(super) fn begin(&mut self, rollout: Rollout, stored: impl Iterator<Item = ClusterName>) {
-        let unevaluated = if self.is_filled { std::mem::take(&mut self.unevaluated) } else { stored.collect() };
-        *self = Self { rollout, counted: self.counted, is_filled: true, unevaluated, ..Self::default() };
-    }
-
-    /// Whether the reports of every cluster have been evaluated since the hub was started.
-    pub(super) fn is_evaluated(&self) -> bool {
-        self.unevaluated.is_empty()
-    }
-
-    /// Notes that the reports of a cluster are evaluated, and returns whether it was the last one.
-    pub(super) fn evaluated(&mut self, cluster: &ClusterName) -> bool {
-        self.unevaluated.remove(cluster) && self.unevaluated.is_empty()
+    /// Begins anew, with other ways in which clusters get the add-on.
+    pub(super) fn begin(&mut self, rollout: Rollout) {
+        *self = Self { rollout, counted: self.counted, is_filled: true, ..Self::default() };
     }
 
     /// Who has to be looked at again: nobody from now on. Nothing means everybody.

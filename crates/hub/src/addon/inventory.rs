@@ -97,7 +97,7 @@ impl Inventory {
     }
 
     /// Has an add-on's rollouts look at a cluster again.
-    fn look_again_at(&self, addon: &ObjectKey, cluster: &str) {
+    pub(super) fn look_again_at(&self, addon: &ObjectKey, cluster: &str) {
         if let Some(book) = self.books.get(addon) {
             book.look_again_at(&ClusterName::from(cluster));
         }

@@ -5,7 +5,7 @@
 //! add-on is made from a template, its works.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
@@ -41,8 +41,6 @@ use crate::fleet::Fleet;
 pub(crate) struct AddOns {
     /// What was last tried for each add-on that is not as it was made.
     attempts: Mutex<BTreeMap<ObjectKey, Attempt>>,
-    /// Add-ons that the server did not let the hub update.
-    rejected: Mutex<BTreeSet<ObjectKey>>,
 }
 
 /// That works of a set are being written.
@@ -57,10 +55,6 @@ struct Attempt {
 impl AddOns {
     fn attempts(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, Attempt>> {
         self.attempts.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn rejected(&self) -> MutexGuard<'_, BTreeSet<ObjectKey>> {
-        self.rejected.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes note that works of a set are written now, or that all are as they were made.
@@ -88,7 +82,6 @@ impl Reconciler<Fleet> for AddOns {
         let there = fleet.addons.mcas.get(key).filter(|addon| addon.metadata.deletion_timestamp.is_none());
         let Some(on_cluster) = there else {
             self.attempt(key, None);
-            self.rejected().remove(key);
             see_out(fleet, key);
             return Plan::default();
         };
@@ -99,10 +92,6 @@ impl Reconciler<Fleet> for AddOns {
         let refusal = |set: &SetFingerprint| self.refusal(key, set);
         let steps = steps(fleet, key, on_cluster, addon, &refusal, now).unwrap_or_default();
         let Steps { status, works, set } = steps;
-        // An add-on that cannot be updated must not stop the rollout on all other clusters.
-        if status.is_none() || self.rejected().remove(key) {
-            evaluated(fleet, key);
-        }
         self.attempt(key, set);
         // An object can not be written twice in one step: what it is comes before what is said of it.
         let write = with_inheritance(fleet, key, on_cluster, addon).or(status);
@@ -119,7 +108,6 @@ impl Reconciler<Fleet> for AddOns {
                     attempt.refusal = Some(format!("could not {write}: {}", status.message));
                 }
             }
-            kube::Error::Api(_) => drop(self.rejected().insert(key.clone())),
             _ => {}
         }
     }
@@ -129,17 +117,6 @@ impl Reconciler<Fleet> for AddOns {
 fn see_out(fleet: &Fleet, key: &ObjectKey) {
     fleet.addons.workshop.forget(key);
     fleet.queues.permissions.mark(key.clone());
-    evaluated(fleet, key);
-}
-
-/// Notes that the conditions of an add-on say what its cluster reports. The rollout waits for that on
-/// every cluster after the hub was started.
-fn evaluated(fleet: &Fleet, key: &ObjectKey) {
-    let addon = ObjectKey::cluster_wide(&key.name);
-    let Some(book) = fleet.addons.books.get(&addon) else { return };
-    if book.open().evaluated(&ClusterName::from(&*key.namespace)) {
-        fleet.queues.rollouts.mark(addon);
-    }
 }
 
 /// What is to be done about the add-on on its cluster, once it is known what that was given.
@@ -202,6 +179,7 @@ mod tests {
         drover::AddOnRollout,
         names::{ASSIGNED_VERSION_ANNOTATION, GIVEN, INSTALLED_ANNOTATION, LIFECYCLE_ANNOTATION, PROVEN},
     };
+    use drover_engine::revision::{Set, markers::Verdict};
     use drover_runtime::informer::Refusal;
     use serde_json::{Value, json};
 
@@ -315,21 +293,40 @@ mod tests {
     }
 
     #[test]
-    fn a_rollout_waits_until_stored_proofs_are_evaluated() {
-        let scene = found();
-        let (addons, rollouts) = (addons(), rollouts());
-        let plan = || words(&scene.plan(&rollouts, &ObjectKey::cluster_wide("hello")));
-        let is_marked = || drain(&scene.fleet.queues.rollouts) == ["hello"];
-        assert_eq!(plan(), [""; 0]);
-        drain(&scene.fleet.queues.rollouts);
-        assert_eq!(words(&scene.plan(&addons, &one())), ["Patch ManagedClusterAddOn one/hello"]);
-        assert!(!is_marked(), "it is not written yet");
-        assert_eq!(plan(), [""; 0]);
-        let status = kube::core::Status::failure("you may not", "Forbidden").with_code(403);
-        addons.refused(&one(), "Patch ManagedClusterAddOn one/hello", &kube::Error::Api(Box::new(status)));
-        scene.plan(&addons, &one());
-        assert!(is_marked(), "one add-on that cannot be written does not hold up all others");
-        assert_ne!(plan(), [""; 0]);
+    fn rollout_does_not_trust_a_stored_proof_that_reports_contradict() {
+        let mut scene = found();
+        let set = Set::new([], Some("v1".parse().expect("a version"))).fingerprint();
+        scene.set::<AddOnRollout>(None, "hello", remembering(set.as_str()));
+        let mut verified = failed();
+        let conditions = verified["status"]["conditions"].as_array_mut().expect("a list");
+        conditions[1]["status"] = json!("True");
+        conditions[1]["reason"] = json!("Proven");
+        conditions.iter_mut().for_each(|condition| condition["message"] = json!(set.as_str()));
+        scene.on_cluster("one", "hello", &verified);
+        let verdict = |scene: &Scene| {
+            roll_out(scene);
+            let pages = scene.fleet.addons.books.get(&ObjectKey::cluster_wide("hello")).expect("a book").open();
+            let member = pages.rollout.member(&"one".into()).cloned();
+            member.and_then(|member| member.addon?.proof).map(|proof| proof.verdict)
+        };
+        report(&mut scene, "True");
+        assert_eq!(verdict(&scene), Some(Verdict::Unsettled), "its manager has not said that all is applied");
+        report(&mut scene, "False");
+        assert_eq!(verdict(&scene), Some(Verdict::NoLongerApplied), "though its conditions are not written yet");
+    }
+
+    /// The work of the add-on on the cluster one is applied, or not.
+    fn report(scene: &mut Scene, applied: &str) {
+        let says = |type_: &str, status: &str| {
+            json!({ "type": type_, "status": status, "reason": "Test", "message": "", "observedGeneration": 1,
+                "lastTransitionTime": "2026-01-01T00:00:00Z" })
+        };
+        let labels = json!({ "open-cluster-management.io/addon-name": "hello",
+            "open-cluster-management.io/addon-version": "v1" });
+        let conditions = [says("Applied", applied), says("Available", "True")];
+        let work = json!({ "metadata": { "labels": labels, "generation": 1 }, "spec": {},
+            "status": { "conditions": conditions } });
+        scene.set::<ManifestWork>(Some("one"), "addon-hello-deploy-0", work);
     }
 
     #[test]

@@ -172,6 +172,11 @@ pub(crate) fn follow(
     }
 }
 
+/// Whether add-ons have to be available before they count as updated.
+pub(crate) fn health(fleet: &Fleet) -> Health {
+    if fleet.dialect == Dialect::Ocm { Health::DoesNotCount } else { Health::Counts }
+}
+
 fn part(on_cluster: &ManagedClusterAddOn, pages: &Pages) -> Part {
     let cluster = ClusterName::from(on_cluster.metadata.namespace.as_deref().unwrap_or_default());
     let standing = pages.rollout.standing(&cluster);
@@ -236,13 +241,12 @@ impl Subject<'_> {
         };
         let Having { given, set, .. } = having;
         let works = self.fleet.addons.works_of(self.on_cluster);
-        let health = if self.fleet.dialect == Dialect::Ocm { Health::DoesNotCount } else { Health::Counts };
         let evidence = Evidence {
             addon: &on_cluster,
             works: &works,
             set,
             supported_versions: self.shelf.supported(),
-            health,
+            health: health(self.fleet),
             maker: having.maker(),
         };
         let finding = prove(&evidence);

@@ -52,6 +52,8 @@ impl Tracks<ManifestWork> for Fleet {
 
     fn changed(&mut self, change: &Change<ManifestWork>) {
         for addon in self.addons.sort_work(change) {
+            // A rollout that is planned before the conditions of the add-on are written sees the report too.
+            self.addons.look_again_at(&ObjectKey::cluster_wide(&addon.name), &addon.namespace);
             self.queues.addons.mark(addon);
         }
     }

@@ -63,13 +63,17 @@ impl World {
     }
 
     fn finding(&self) -> Finding {
+        self.with_evidence(prove)
+    }
+
+    fn with_evidence<T>(&self, look: impl FnOnce(&Evidence<'_>) -> T) -> T {
         let works: Vec<_> = self.works.iter().collect();
         let maker = match &self.expected {
             _ if self.is_former => Maker::Former,
             Some(expected) => Maker::Template(expected),
             None => Maker::Manager,
         };
-        prove(&Evidence {
+        look(&Evidence {
             addon: &self.addon,
             works: &works,
             set: &self.set,
@@ -131,6 +135,25 @@ fn spoilt(spoil: impl FnOnce(&mut World)) -> Finding {
 
 fn second(defect: Defect) -> Obstacle {
     Obstacle::Work { name: "addon-hello-deploy-1".to_owned(), defect }
+}
+
+#[test]
+fn stored_proof_of_a_verified_cluster_yields_to_a_failure_that_is_reported_now() {
+    let (before, now) = (Timestamp::UNIX_EPOCH, Timestamp::from_second(9).expect("a time"));
+    let mut world = World::well();
+    let stored = |world: &World, verdict| Proof { set: world.set.fingerprint(), verdict, since: before };
+    let current = |world: &World, verdict| {
+        let proof = world.with_evidence(|evidence| current(stored(world, verdict), evidence, now));
+        (proof.verdict, proof.since)
+    };
+    assert_eq!(current(&world, Verdict::Proven), (Verdict::Proven, before));
+    assert_eq!(current(&world, Verdict::Unhealthy), (Verdict::Unhealthy, before), "a success counts once it is stored");
+    assert_eq!(current(&world, Verdict::Moving), (Verdict::Moving, before));
+    let status = world.works[0].status.get_or_insert_default();
+    status.conditions = vec![says(WORK_APPLIED, "False", Some(GENERATION))];
+    assert_eq!(current(&world, Verdict::Proven), (Verdict::NoLongerApplied, now));
+    let other = Proof { set: set("h2", None).fingerprint(), ..stored(&world, Verdict::Proven) };
+    assert_eq!(world.with_evidence(|evidence| super::current(other.clone(), evidence, now)), other);
 }
 
 #[test]

@@ -14,6 +14,7 @@ use drover_engine::{
         configuration::{ConfigName, Problem},
         entries::{entries, listed},
         install::{Choice, Hindrance},
+        progress::{Evidence, Maker, current},
         registry,
     },
     condition::{Holds, holds},
@@ -76,11 +77,6 @@ impl Case<'_> {
         let retried = acknowledged.as_ref().and_then(|acknowledged| acknowledged.retried.as_ref()).map(|time| time.0);
         let planned = pages.rollout.plan(&wishes, &sets, retried, self.now);
         self.have_others_look(pages, &planned);
-        if !pages.is_evaluated() {
-            // A canary that failed while no hub ran still counts as proven here: its gate must not open.
-            pages.courses = planned.courses;
-            return Plan::default();
-        }
         let revisions = self.revisions(&wishes);
         let summary = Summary {
             case: self,
@@ -123,7 +119,7 @@ impl Case<'_> {
         let steering = Steering::read(self.addon.annotations(), entries.iter().map(|entry| &entry.source));
         let begins = pages.rollout.entries() != entries;
         if begins {
-            pages.begin(Rollout::new(entries), self.with_stored_proof());
+            pages.begin(Rollout::new(entries));
         }
         let (templates, supported) = (shelf.templates.clone(), shelf.versions.supported.clone());
         let context = Context { templates, supported, steering };
@@ -199,16 +195,6 @@ impl Case<'_> {
         known.chain(with_addon).chain(selected).collect()
     }
 
-    /// The clusters whose add-on has a proof of an earlier evaluation.
-    fn with_stored_proof(&self) -> impl Iterator<Item = ClusterName> {
-        let keys = self.fleet.addons.on_clusters(&self.key.name);
-        let clusters = keys.map(|key| ClusterName::from(&*key.namespace));
-        clusters.filter(|cluster| {
-            let status = self.on_cluster(cluster).and_then(|addon| addon.status.as_ref());
-            status.is_some_and(|status| Proof::read(&status.conditions).is_some())
-        })
-    }
-
     /// The add-on on a cluster. One that is on its way out is not there any more.
     fn on_cluster(&self, cluster: &ClusterName) -> Option<&ManagedClusterAddOn> {
         let key = ObjectKey::namespaced(cluster.as_str(), &self.key.name);
@@ -241,10 +227,11 @@ impl Case<'_> {
         let overrides = own.as_ref().and_then(|own| own.overrides.as_ref().ok());
         let overrides = overrides.filter(|overrides| !overrides.is_empty()).cloned();
         let given = Given::read(conditions);
+        let proof = Proof::read(conditions);
         Presence {
             runs: given.as_ref().and_then(|given| self.runs(&given.set, overrides.as_ref())),
+            proof: proof.map(|proof| self.current(proof, given.as_ref(), overrides.as_ref(), addon, shelf)),
             given,
-            proof: Proof::read(conditions),
             overrides: overrides.map(Arc::new),
             is_at_odds: own.is_some_and(|own| own.overrides.is_err()),
             is_available: holds(conditions, AVAILABLE) == Some(Holds::Yes),
@@ -255,9 +242,38 @@ impl Case<'_> {
     /// What a cluster is to run that was given a set.
     fn runs(&self, given: &SetFingerprint, overrides: Option<&Overrides>) -> Option<SetFingerprint> {
         let Some(overrides) = overrides else { return Some(given.clone()) };
+        Some(self.stored_set(given)?.with(overrides).fingerprint())
+    }
+
+    fn stored_set(&self, name: &SetFingerprint) -> Option<Set> {
         let sets = self.stored().map(|status| status.sets.as_slice()).unwrap_or_default();
-        let set = sets.iter().find(|set| set.fingerprint == *given)?;
-        Some(Set::read(set).with(overrides).fingerprint())
+        sets.iter().find(|set| set.fingerprint == *name).map(Set::read)
+    }
+
+    /// The proof of a cluster, as its works and its add-on report now.
+    fn current(
+        &self,
+        proof: Proof,
+        given: Option<&Given>,
+        overrides: Option<&Overrides>,
+        addon: &ManagedClusterAddOn,
+        shelf: &Shelf,
+    ) -> Proof {
+        let Some(set) = given.filter(|_| proof.verdict.has_run()).and_then(|given| self.stored_set(&given.set)) else {
+            return proof;
+        };
+        let set = overrides.map_or(set.clone(), |overrides| set.with(overrides));
+        let works = self.fleet.addons.works_of(addon);
+        let evidence = Evidence {
+            addon,
+            works: &works,
+            set: &set,
+            supported_versions: shelf.supported(),
+            health: progress::health(self.fleet),
+            // What the works report is enough: nothing has to be rendered for it.
+            maker: if set.template().is_some() { Maker::Former } else { Maker::Manager },
+        };
+        current(proof, &evidence, self.now)
     }
 
     fn selections(&self, cluster: &ClusterName, rollout: &Rollout) -> Vec<Selection> {
