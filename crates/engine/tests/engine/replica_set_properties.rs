@@ -143,14 +143,7 @@ impl World {
     }
 
     fn held(&self) -> Held<'_> {
-        Held {
-            goal: &self.goal,
-            rules: Rules::default(),
-            soaks: self.limits.soaks,
-            is_gradual: true,
-            settled: None,
-            now: self.now,
-        }
+        Held { goal: &self.goal, soaks: self.limits.soaks, is_gradual: true, settled: None, now: self.now }
     }
 
     fn is_online(&self, cluster: &str) -> bool {
@@ -189,7 +182,8 @@ impl World {
             let cluster = CLUSTERS.into_iter().find(|cluster| *cluster == give.cluster.as_str()).expect("one of ours");
             let proof = || Proof { set: give.set.clone(), verdict: Verdict::Proven, since: self.now };
             let recorded = matches!(self.fault, Some(Fault::RecordsTooEarly)).then(proof);
-            let work = Placed { set: give.set.clone(), given: self.now, report: Report::default(), recorded };
+            let (set, rules) = (give.set.clone(), Rules::default());
+            let work = Placed { set, rules, given: self.now, report: Report::default(), recorded };
             self.works.insert(cluster, work);
             self.ran.remove(cluster);
         }

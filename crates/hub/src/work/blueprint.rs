@@ -9,7 +9,7 @@ use drover_api::{
 };
 use drover_engine::{
     work::replica_set::{naming, status::Obstacle},
-    workreport::template::{self, Rules},
+    workreport::template,
 };
 
 /// What follows from the spec of a set alone.
@@ -19,8 +19,6 @@ pub(super) struct Blueprint {
     pub(super) template: Arc<ManifestWorkSpec>,
     /// The name of that.
     pub(super) goal: SetFingerprint,
-    /// Which conditions it makes.
-    pub(super) rules: Rules,
     /// Why no works can be made from it.
     pub(super) obstacle: Option<Obstacle>,
 }
@@ -31,7 +29,6 @@ impl Blueprint {
         let unfit = naming::check(set).err().map(Obstacle::from);
         Self {
             goal: template::fingerprint(&template),
-            rules: Rules::of(&template),
             obstacle: unfit.or_else(|| template::flaw(&template).map(Obstacle::from)),
             template: Arc::new(template),
         }

@@ -15,7 +15,6 @@ use drover_engine::{
     presence::Absence,
     rollout::{Course, Rollout},
     work::replica_set::tally::Tally,
-    workreport::template::Rules,
 };
 use drover_runtime::clock::after;
 use k8s_openapi::jiff::Timestamp;
@@ -62,8 +61,6 @@ pub(super) struct Pages {
 pub(super) struct Context {
     /// The name of the template.
     pub(super) goal: SetFingerprint,
-    /// Which conditions it makes.
-    pub(super) rules: Rules,
     /// The labels that works have from their set.
     pub(super) labels: BTreeMap<String, String>,
     /// Of each placement, whether it says whom it selects.

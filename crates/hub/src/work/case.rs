@@ -111,7 +111,6 @@ impl<'a> Case<'a> {
         }
         pages.look_by(Context {
             goal: self.blueprint.goal.clone(),
-            rules: self.blueprint.rules,
             labels: self.set.labels().clone(),
             are_clear: self.placements.iter().map(|listed| listed.decided.is_ok()).collect(),
         });
@@ -202,7 +201,6 @@ impl<'a> Case<'a> {
         let settled = progress.filter(|progress| progress.last_applied.as_ref() == Some(&self.blueprint.goal));
         Held {
             goal: &self.blueprint.goal,
-            rules: self.blueprint.rules,
             soaks: strategy.is_some_and(|strategy| !strategy.soak.is_zero()),
             is_gradual: strategy.is_some_and(Strategy::is_gradual),
             settled: settled.and_then(|progress| progress.finished.as_ref()).map(|time| time.0),

@@ -10,7 +10,10 @@ use drover_api::{
 use drover_engine::{
     revision::markers::Proof,
     work::replica_set::{member::Placed, naming},
-    workreport::{Note, Report, template::fingerprint},
+    workreport::{
+        Note, Report,
+        template::{Rules, fingerprint},
+    },
 };
 use drover_runtime::store::ObjectKey;
 use k8s_openapi::jiff::Timestamp;
@@ -33,8 +36,8 @@ pub(crate) struct PlacedWork {
 /// What a work says.
 #[derive(Clone, Debug)]
 pub(super) enum Content {
-    /// What is stored says something of this name.
-    Stored(SetFingerprint),
+    /// What is stored says something of this name, with rules that make these conditions.
+    Stored(SetFingerprint, Rules),
     /// This is to be written.
     Written(Arc<ManifestWorkSpec>),
 }
@@ -58,15 +61,15 @@ impl PlacedWork {
 
     /// What is known of it.
     pub(super) fn placed(&self) -> Placed {
-        let set = match &self.content {
-            Content::Stored(set) => set.clone(),
-            Content::Written(spec) => fingerprint(spec),
+        let (set, rules) = match &self.content {
+            Content::Stored(set, rules) => (set.clone(), *rules),
+            Content::Written(spec) => (fingerprint(spec), Rules::of(spec)),
         };
         let made = self.metadata.creation_timestamp.as_ref().map_or(Timestamp::UNIX_EPOCH, |time| time.0);
         let note = self.annotations().get(GIVEN_ANNOTATION).and_then(|value| Note::read(value));
         let given = note.filter(|note| note.set == set).map_or(made, |note| note.since);
         let recorded = self.annotations().get(PROVEN_ANNOTATION).and_then(|value| Proof::from_annotation(value));
-        Placed { given, report: self.report, recorded, set }
+        Placed { set, rules, given, report: self.report, recorded }
     }
 }
 
@@ -74,7 +77,11 @@ impl From<ManifestWork> for PlacedWork {
     fn from(work: ManifestWork) -> Self {
         let conditions = work.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
         let report = Report::read(work.metadata.generation, conditions);
-        Self { content: Content::Stored(fingerprint(&work.spec)), report, metadata: work.metadata }
+        Self {
+            content: Content::Stored(fingerprint(&work.spec), Rules::of(&work.spec)),
+            report,
+            metadata: work.metadata,
+        }
     }
 }
 
@@ -89,7 +96,7 @@ impl Serialize for PlacedWork {
         let spec = match &self.content {
             Content::Written(spec) => ManifestWorkSpec::clone(spec),
             // What is compared with each other then are the metadata.
-            Content::Stored(_) => ManifestWorkSpec::default(),
+            Content::Stored(..) => ManifestWorkSpec::default(),
         };
         ManifestWork { metadata: self.metadata.clone(), spec, status: None }.serialize(serializer)
     }

@@ -15,6 +15,8 @@ use crate::{
 pub struct Placed {
     /// What it says.
     pub set: SetFingerprint,
+    /// Which conditions its rules make.
+    pub rules: Rules,
     /// Since when it says so.
     pub given: Timestamp,
     /// What the agent says of it.
@@ -42,8 +44,6 @@ pub enum Spot {
 pub struct Held<'a> {
     /// What it is to be given in the end.
     pub goal: &'a SetFingerprint,
-    /// Which conditions the template makes.
-    pub rules: Rules,
     /// Whether a cluster has to stay well for a while.
     pub soaks: bool,
     /// Whether the strategy limits or orders updates, so that it matters which clusters are in flight.
@@ -57,13 +57,8 @@ pub struct Held<'a> {
 impl Placed {
     /// How the cluster stands to what the work says, by its reports alone.
     #[must_use]
-    pub fn verdict(&self, held: &Held) -> Verdict {
-        self.report.verdict(self.rules(held)).0
-    }
-
-    fn rules(&self, held: &Held) -> Rules {
-        // The rules of a former template are not known any more.
-        if self.set == *held.goal { held.rules } else { Rules::default() }
+    pub fn verdict(&self) -> Verdict {
+        self.report.verdict(self.rules).0
     }
 
     /// The recorded proof, if it is about what the work says now.
@@ -72,7 +67,7 @@ impl Placed {
     }
 
     fn proof(&self, held: &Held) -> Proof {
-        let (found, reported) = self.report.verdict(self.rules(held));
+        let (found, reported) = self.report.verdict(self.rules);
         if let Some(recorded) = self.recorded() {
             return Proof::follow(Some(recorded), self.set.clone(), found, held.now);
         }
@@ -162,11 +157,11 @@ mod tests {
     }
 
     fn placed(letter: &str, given: i64, report: Report) -> Placed {
-        Placed { set: set(letter), given: at(given), report, recorded: None }
+        Placed { set: set(letter), rules: Rules::default(), given: at(given), report, recorded: None }
     }
 
     fn held(goal: &SetFingerprint, soaks: bool, now: i64) -> Held<'_> {
-        Held { goal, rules: Rules::default(), soaks, is_gradual: true, settled: None, now: at(now) }
+        Held { goal, soaks, is_gradual: true, settled: None, now: at(now) }
     }
 
     fn plan(strategy: &Value, works: &[(&str, Spot)], held: &Held) -> (Rollout, Plan) {
@@ -253,6 +248,19 @@ mod tests {
         let one_at_a_time = progressive(&json!({ "maxConcurrency": 1 }));
         let (_, plan) = plan(&one_at_a_time, &works, &held(&goal, false, 9));
         assert_eq!(given(&plan), ["two"], "the other one waits for its turn, though it comes first by name");
+    }
+
+    #[test]
+    fn cluster_keeps_its_slot_until_the_rules_of_its_former_template_say_that_it_is_updated() {
+        let goal = set("c");
+        let silent = placed("b", 0, report(Holds::Yes, Holds::Yes));
+        let awaited = Placed { rules: Rules { tell_progressing: true, tell_degraded: false }, ..silent };
+        assert_eq!(awaited.to_record(&held(&goal, false, 9)), None);
+        let one_at_a_time = progressive(&json!({ "maxConcurrency": 1 }));
+        let updated = placed("a", 0, report(Holds::Yes, Holds::Yes));
+        let works = [("one", Spot::Work(updated)), ("two", Spot::Work(awaited))];
+        let (_, plan) = plan(&one_at_a_time, &works, &held(&goal, false, 9));
+        assert_eq!(given(&plan), ["two"], "it is in flight, so that the other one waits");
     }
 
     #[test]

@@ -38,7 +38,7 @@ impl Tally {
         tally.applied = holds(work.report.applied);
         tally.available = holds(work.report.available);
         tally.degraded = holds(work.report.degraded);
-        let is_coming = work.verdict(held) == Verdict::Moving;
+        let is_coming = work.verdict() == Verdict::Moving;
         tally.progressing = holds(work.report.progressing).max(i64::from(is_coming));
         tally
     }
@@ -90,7 +90,7 @@ mod tests {
 
     fn placed(set: &str, report: Report) -> Placed {
         let set = set.repeat(16).parse().expect("a fingerprint");
-        Placed { set, given: Timestamp::UNIX_EPOCH, report, recorded: None }
+        Placed { set, rules: Rules::default(), given: Timestamp::UNIX_EPOCH, report, recorded: None }
     }
 
     fn report(applied: Holds, available: Holds) -> Report {
@@ -100,14 +100,7 @@ mod tests {
 
     fn tally(work: Option<&Placed>, is_desired: bool) -> Tally {
         let goal = "b".repeat(16).parse().expect("a fingerprint");
-        let held = Held {
-            goal: &goal,
-            rules: Rules::default(),
-            soaks: false,
-            is_gradual: false,
-            settled: None,
-            now: Timestamp::UNIX_EPOCH,
-        };
+        let held = Held { goal: &goal, soaks: false, is_gradual: false, settled: None, now: Timestamp::UNIX_EPOCH };
         Tally::of(work, is_desired, &held)
     }
 
