@@ -13,6 +13,7 @@ pub mod progress;
 pub mod published;
 pub mod registry;
 pub mod report;
+mod rollout;
 pub mod status;
 pub mod versions;
 pub mod words;

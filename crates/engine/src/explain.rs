@@ -4,12 +4,12 @@ use std::fmt;
 
 use k8s_openapi::jiff::Timestamp;
 
-use crate::rollout::{Course, Failure, Hold, Rollout, Standing};
+use crate::rollout::{Course, Failure, Hold, Revision, Rollout, Standing};
 use drover_api::reference::ClusterName;
 
 /// Where a cluster is in a rollout, and what it waits for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reason {
+#[derive(Clone, Debug, PartialEq)]
+pub enum Reason<R: Revision> {
     /// No placement selects it, and the add-on was made for one: it stays as it is.
     Deselected,
     /// The add-on is not there yet.
@@ -21,7 +21,7 @@ pub enum Reason {
     /// It can not be reached.
     Offline,
     /// Its placement is held up.
-    Held(Hold),
+    Held(Hold<R>),
     /// Others are on their way, and not more may be.
     Window,
     /// It is on its way.
@@ -42,7 +42,7 @@ pub enum Reason {
     Done,
 }
 
-impl Reason {
+impl<R: Revision> Reason<R> {
     /// When this may change although nothing happens.
     #[must_use]
     pub fn until(&self) -> Option<Timestamp> {
@@ -56,7 +56,7 @@ impl Reason {
 
     /// Where a cluster is in the rollouts of an add-on, by the courses that were last set.
     #[must_use]
-    pub fn of(cluster: &ClusterName, rollout: &Rollout, courses: &[Course]) -> Self {
+    pub fn of(cluster: &ClusterName, rollout: &Rollout<R>, courses: &[Course<R>]) -> Self {
         let Some((entry, standing)) = rollout.standing(cluster) else { return Self::Deselected };
         match standing {
             Standing::Absent => Self::NotInstalled,
@@ -79,12 +79,12 @@ impl Reason {
 }
 
 /// What a cluster waits for that runs what its placement moves it to, where something else is wanted in the end.
-fn wait_of(course: Option<&Course>) -> Option<Hold> {
+fn wait_of<R: Revision>(course: Option<&Course<R>>) -> Option<Hold<R>> {
     let course = course.filter(|course| course.goal != course.progress.wanted)?;
     course.hold.clone().or_else(|| course.shut.clone().map(Hold::Gate))
 }
 
-impl fmt::Display for Reason {
+impl<R: Revision> fmt::Display for Reason<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Deselected => f.write_str("no placement selects the cluster, and the add-on stays as it is"),

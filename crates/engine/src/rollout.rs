@@ -1,7 +1,7 @@
 //! The planner of rollouts: what each cluster is given now, and why the others wait.
 //!
-//! Add-ons and sets of works are rolled out by it. Here both are called add-ons, and what a cluster is given of them a set; that of a set of
-//! works is its template, which is known [by its name alone](Goal::whole).
+//! It is generic over the [`Revision`] that clusters are moved to. Add-ons and sets of works are rolled out by it; here both are called add-ons,
+//! and what a cluster is given of them a set.
 //!
 //! An add-on has one [`Lane`](lane::Lane) for each placement in its list, and one for clusters that no placement selects. What has to outlive
 //! the process is handed in and handed back as [`RolloutProgress`](drover_api::drover::RolloutProgress); everything else is kept by cluster, so that a change of one costs a
@@ -12,6 +12,7 @@ mod gate;
 mod lane;
 pub mod member;
 pub mod precedence;
+mod revision;
 mod standing;
 pub mod strategy;
 
@@ -27,48 +28,51 @@ use drover_api::{
 use k8s_openapi::jiff::Timestamp;
 
 pub use self::{
-    course::{Course, Give, Happening, Hold, Plan, Wish},
+    course::{Course, Give, Happening, Hold, Plan, Target, Wish},
     gate::Shut,
+    revision::{Revision, TargetError},
     standing::{Failure, Goal, Standing, Step},
 };
 use self::{
     lane::{Lane, Role},
     member::{Group, Member},
+    precedence::{ahead_of, deciding},
     standing::Measure,
     strategy::{Strategy, Unreadable},
 };
-use crate::{
-    addon::configuration::ConfigName,
-    presence::Source,
-    revision::Set,
-    rollout::precedence::{ahead_of, deciding},
-};
+use crate::presence::Source;
 
 /// The sets that somebody goes by, by name.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Sets {
-    known: BTreeMap<SetFingerprint, Arc<Set>>,
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sets<R: Revision> {
+    known: BTreeMap<SetFingerprint, Arc<R>>,
     /// Those that can not be given any more, each with a configuration whose content is gone.
-    lost: BTreeMap<SetFingerprint, ConfigName>,
+    lost: BTreeMap<SetFingerprint, R::Part>,
     /// Those that another Drover has made, so that what this one would make of them was never tried.
     outdated: BTreeSet<SetFingerprint>,
 }
 
-impl Sets {
+impl<R: Revision> Default for Sets<R> {
+    fn default() -> Self {
+        Self { known: BTreeMap::new(), lost: BTreeMap::new(), outdated: BTreeSet::new() }
+    }
+}
+
+impl<R: Revision> Sets<R> {
     /// What a set consists of.
     #[must_use]
-    pub fn get(&self, name: &SetFingerprint) -> Option<&Arc<Set>> {
+    pub fn get(&self, name: &SetFingerprint) -> Option<&Arc<R>> {
         self.known.get(name)
     }
 
     /// Adds a set that is known, and can be given.
-    pub fn insert(&mut self, name: SetFingerprint, set: Arc<Set>) {
+    pub fn insert(&mut self, name: SetFingerprint, set: Arc<R>) {
         self.lost.remove(&name);
         self.known.insert(name, set);
     }
 
     /// Takes note that nobody has the content of a configuration any more that a set is made of.
-    pub fn lose(&mut self, name: SetFingerprint, config: ConfigName) {
+    pub fn lose(&mut self, name: SetFingerprint, config: R::Part) {
         self.lost.insert(name, config);
     }
 
@@ -91,18 +95,18 @@ impl Sets {
 
     /// The configuration whose content is gone, if a set can not be given for that.
     #[must_use]
-    pub fn lost(&self, name: &SetFingerprint) -> Option<&ConfigName> {
+    pub fn lost(&self, name: &SetFingerprint) -> Option<&R::Part> {
         self.lost.get(name)
     }
 
     /// All that are known.
-    pub fn iter(&self) -> impl Iterator<Item = (&SetFingerprint, &Arc<Set>)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&SetFingerprint, &Arc<R>)> {
         self.known.iter()
     }
 }
 
-impl FromIterator<(SetFingerprint, Arc<Set>)> for Sets {
-    fn from_iter<I: IntoIterator<Item = (SetFingerprint, Arc<Set>)>>(sets: I) -> Self {
+impl<R: Revision> FromIterator<(SetFingerprint, Arc<R>)> for Sets<R> {
+    fn from_iter<I: IntoIterator<Item = (SetFingerprint, Arc<R>)>>(sets: I) -> Self {
         Self { known: sets.into_iter().collect(), ..Self::default() }
     }
 }
@@ -118,12 +122,12 @@ pub struct Entry {
 
 /// The rollouts of one add-on, with all its clusters.
 #[derive(Clone, Debug)]
-pub struct Rollout {
+pub struct Rollout<R: Revision> {
     entries: Vec<Entry>,
     /// Whom each entry waits for.
     canaries: Vec<Option<usize>>,
-    lanes: Vec<Lane>,
-    members: BTreeMap<ClusterName, Member>,
+    lanes: Vec<Lane<R>>,
+    members: BTreeMap<ClusterName, Member<R>>,
     /// The clusters that each entry selects.
     selected: Vec<BTreeSet<ClusterName>>,
     /// How many clusters were given each set.
@@ -136,7 +140,7 @@ pub struct Rollout {
     now: Timestamp,
 }
 
-impl Rollout {
+impl<R: Revision> Rollout<R> {
     /// The rollouts of an add-on without clusters.
     #[must_use]
     pub fn new(entries: Vec<Entry>) -> Self {
@@ -163,7 +167,7 @@ impl Rollout {
     }
 
     /// Takes note of a cluster as it is now, or that the add-on has nothing to do with it any more.
-    pub fn update(&mut self, name: &ClusterName, member: Option<Member>) {
+    pub fn update(&mut self, name: &ClusterName, member: Option<Member<R>>) {
         if self.members.get(name) == member.as_ref() {
             return;
         }
@@ -183,12 +187,12 @@ impl Rollout {
 
     /// Who stands where, by name.
     #[must_use]
-    pub fn member(&self, name: &ClusterName) -> Option<&Member> {
+    pub fn member(&self, name: &ClusterName) -> Option<&Member<R>> {
         self.members.get(name)
     }
 
     /// All clusters that the add-on has to do with.
-    pub fn members(&self) -> impl Iterator<Item = (&ClusterName, &Member)> {
+    pub fn members(&self) -> impl Iterator<Item = (&ClusterName, &Member<R>)> {
         self.members.iter()
     }
 
@@ -225,7 +229,7 @@ impl Rollout {
         self.lanes[entry].waiting_newcomers()
     }
 
-    fn count(&mut self, name: &ClusterName, member: &Member, is_there: bool) {
+    fn count(&mut self, name: &ClusterName, member: &Member<R>, is_there: bool) {
         for selection in &member.selections {
             if let Some(selected) = self.selected.get_mut(selection.placement) {
                 if is_there {
@@ -249,7 +253,7 @@ impl Rollout {
     }
 
     /// Who decides for a cluster, of the placements in the list that select it.
-    fn decides(&self, member: &Member) -> Option<usize> {
+    fn decides(&self, member: &Member<R>) -> Option<usize> {
         let listed = member.selections.iter().map(|selection| selection.placement);
         let listed =
             listed.filter(|index| matches!(self.entries.get(*index), Some(Entry { source: Source::Listed(_), .. })));
@@ -258,7 +262,7 @@ impl Rollout {
 
     /// The entry of those whom no placement selects. An add-on that the hub made for a placement which selects its cluster no
     /// longer, or not at the moment, stays as it is.
-    fn decided_by_nobody(&self, member: &Member) -> Option<usize> {
+    fn decided_by_nobody(&self, member: &Member<R>) -> Option<usize> {
         let has_list = self.entries.iter().any(|entry| matches!(entry.source, Source::Listed(_)));
         let is_own = member.addon.as_ref().is_some_and(|addon| addon.is_hand_made);
         let entry = self.entries.iter().position(|entry| entry.source == Source::Nobody)?;
@@ -266,7 +270,7 @@ impl Rollout {
     }
 
     /// The lanes that a cluster counts in.
-    fn lanes_of(&self, member: &Member) -> Vec<usize> {
+    fn lanes_of(&self, member: &Member<R>) -> Vec<usize> {
         let Some(decides) = self.decides(member) else { return Vec::new() };
         let behind = member.selections.iter().map(|selection| selection.placement);
         let behind =
@@ -282,7 +286,7 @@ impl Rollout {
             let role = if self.decides(member) == Some(lane) { Role::Decided } else { Role::Canary };
             (member, role, group_in(member, lane))
         });
-        let has_failed = |lane: &Lane| matches!(lane.standing(name), Some(Standing::Failed(_)));
+        let has_failed = |lane: &Lane<R>| matches!(lane.standing(name), Some(Standing::Failed(_)));
         let had_failed = has_failed(&self.lanes[lane]);
         self.lanes[lane].update(name, place.as_ref().map(|(member, role, group)| (*member, *role, group)), self.now);
         if has_failed(&self.lanes[lane]) != had_failed {
@@ -291,7 +295,7 @@ impl Rollout {
     }
 
     /// Has a lane look at all its clusters again, if they are measured by something else now.
-    fn measure(&mut self, lane: usize, measure: Measure) {
+    fn measure(&mut self, lane: usize, measure: Measure<R>) {
         if self.lanes[lane].measure == measure {
             return;
         }
@@ -321,7 +325,7 @@ impl Rollout {
     }
 }
 
-fn group_in(member: &Member, lane: usize) -> Group {
+fn group_in<R: Revision>(member: &Member<R>, lane: usize) -> Group {
     let selection = member.selections.iter().find(|selection| selection.placement == lane);
     selection.map(|selection| selection.group.clone()).unwrap_or_default()
 }

@@ -8,7 +8,7 @@ use drover_api::{
         PlacementStrategy,
     },
     drover::SetConfig,
-    grammar::{SetFingerprint, SpecHash, Version},
+    grammar::{SpecHash, Version},
     names::ASSIGNED_VERSION_ANNOTATION,
 };
 use kube::ResourceExt;
@@ -92,14 +92,6 @@ pub enum Problem {
     /// What the add-on's manager declares makes no sense.
     #[error("the annotation addon.open-cluster-management.io/supported-versions: {0}")]
     DeclaredVersion(String),
-    /// The set that a placement is held at is not known.
-    #[error(
-        "drover.dev/pin names the set {0}, which is not known: copy one from the AddOnRollout's status.sets, or remove the pin"
-    )]
-    UnknownSet(SetFingerprint),
-    /// The strategy makes no sense.
-    #[error("{0}: correct it")]
-    Strategy(String),
     /// The placement that clusters are chosen by is not there.
     #[error("there is no Placement {0}: create it, or remove it from the list; its clusters stay as they are")]
     NoPlacement(drover_api::reference::PlacementRef),

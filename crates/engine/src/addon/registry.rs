@@ -15,14 +15,19 @@ const REMEMBERED: usize = 10;
 
 /// The sets that are stored.
 #[must_use]
-pub fn stored(status: Option<&AddOnRolloutStatus>) -> Sets {
+pub fn stored(status: Option<&AddOnRolloutStatus>) -> Sets<Set> {
     let sets = status.into_iter().flat_map(|status| &status.sets);
     sets.map(|set| (set.fingerprint.clone(), Arc::new(Set::read(set)))).collect()
 }
 
 /// The sets that are to be stored: those that somebody goes by, and the last ones that were wanted.
 #[must_use]
-pub fn keep(former: &[ConfigSet], known: &Sets, needed: &BTreeSet<SetFingerprint>, now: Timestamp) -> Vec<ConfigSet> {
+pub fn keep(
+    former: &[ConfigSet],
+    known: &Sets<Set>,
+    needed: &BTreeSet<SetFingerprint>,
+    now: Timestamp,
+) -> Vec<ConfigSet> {
     let is_new = |set: &&SetFingerprint| !former.iter().any(|former| former.fingerprint == **set);
     let new = needed.iter().filter(is_new).filter_map(|set| known.get(set)).map(|set| set.stored(now));
     let mut sets: Vec<_> = former.iter().cloned().chain(new).collect();
@@ -60,7 +65,7 @@ mod tests {
 
     fn kept(former: &[ConfigSet], needed: &[usize]) -> Vec<usize> {
         let all: Vec<_> = (0..30).map(set).collect();
-        let known: Sets = all.iter().map(|set| (set.fingerprint(), Arc::new(set.clone()))).collect();
+        let known: Sets<Set> = all.iter().map(|set| (set.fingerprint(), Arc::new(set.clone()))).collect();
         let needed = needed.iter().map(|number| all[*number].fingerprint()).collect();
         let sets = keep(former, &known, &needed, at(100));
         sets.iter().filter_map(|set| all.iter().position(|known| known.fingerprint() == set.fingerprint)).collect()

@@ -12,12 +12,10 @@ use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 use super::{
     Entry, Rollout, Sets, cycle,
     gate::{Canaries, Shut, has_run, has_tried, is_well, unhealthy_from},
+    revision::{Revision, TargetError},
     standing::{Goal, Measure, after},
 };
-use crate::{
-    addon::configuration::{ConfigName, Problem},
-    presence::Source,
-};
+use crate::presence::Source;
 
 /// How many sets a placement remembers that it can return to without asking canaries.
 const TRUSTED: usize = 10;
@@ -26,11 +24,14 @@ const TRUSTED: usize = 10;
 /// what is probably its cure.
 const STUCK_AFTER: std::time::Duration = std::time::Duration::from_mins(10);
 
+/// What a placement is to run, or why there is nothing.
+pub type Target<R> = Result<Goal<R>, TargetError<<R as Revision>::Problem>>;
+
 /// What is wanted of the clusters of one entry.
 #[derive(Clone, Debug)]
-pub struct Wish {
+pub struct Wish<R: Revision> {
     /// What they are configured to; nothing where the entry gives nobody anything.
-    pub configured: Option<Result<Goal, Problem>>,
+    pub configured: Option<Target<R>>,
     /// Whether the placement exists.
     pub is_there: bool,
     /// Who has paused it.
@@ -42,10 +43,10 @@ pub struct Wish {
 }
 
 /// What holds a placement up, so that nobody is moved.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Hold {
+#[derive(Clone, Debug, PartialEq)]
+pub enum Hold<R: Revision> {
     /// What is wanted can not be had.
-    Blocked(Problem),
+    Blocked(TargetError<R::Problem>),
     /// Somebody has paused it.
     Paused(String),
     /// Its gate is shut.
@@ -60,12 +61,12 @@ pub enum Hold {
         tolerated: usize,
     },
     /// What is rolling out is made of the content of a configuration that nobody has any more.
-    Lost(ConfigName),
+    Lost(R::Part),
     /// What is rolling out was made by another Drover, and nobody has tried what this one would make of it.
     Outdated(SetFingerprint),
 }
 
-impl Hold {
+impl<R: Revision> Hold<R> {
     /// What a cluster says of it that waits: without numbers and names, so that a thousand clusters do not have to say it again whenever one
     /// of these changes.
     #[must_use]
@@ -79,7 +80,7 @@ impl Hold {
     }
 }
 
-impl fmt::Display for Hold {
+impl<R: Revision> fmt::Display for Hold<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Blocked(problem) => problem.fmt(f),
@@ -107,17 +108,17 @@ impl fmt::Display for Hold {
 
 /// What a placement does now.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Course {
+pub struct Course<R: Revision> {
     /// What has to be remembered, before anybody is given anything.
     pub progress: RolloutProgress,
     /// What clusters are moved to.
     pub goal: Option<SetFingerprint>,
     /// What holds it up.
-    pub hold: Option<Hold>,
+    pub hold: Option<Hold<R>>,
     /// Why what is wanted does not come through the gate, though something else may still be rolling out behind it.
     pub shut: Option<Shut>,
     /// What is wrong with what is wanted, though something else is still rolling out.
-    pub problem: Option<Problem>,
+    pub problem: Option<TargetError<R::Problem>>,
     /// The clusters that it decides for, counted by how they stand to what is wanted in the end; those that count for it are in what is
     /// remembered, by how they stand to the goal.
     pub decided: RolloutCounts,
@@ -157,9 +158,9 @@ pub enum Happening {
 
 /// What is to be done about all clusters of an add-on.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Plan {
+pub struct Plan<R: Revision> {
     /// What each entry does.
-    pub courses: Vec<Course>,
+    pub courses: Vec<Course<R>>,
     /// Who is given what.
     pub gives: Vec<Give>,
     /// What has happened, and to which entry.
@@ -171,11 +172,11 @@ pub struct Plan {
 }
 
 /// What everything is planned by, besides the clusters.
-struct Facts<'a> {
-    wishes: &'a [Wish],
-    sets: &'a Sets,
+struct Facts<'a, R: Revision> {
+    wishes: &'a [Wish<R>],
+    sets: &'a Sets<R>,
     /// What each entry wants.
-    wanted: Vec<Option<Result<Goal, Problem>>>,
+    wanted: Vec<Option<Target<R>>>,
     retried: Option<Timestamp>,
     now: Timestamp,
 }
@@ -189,9 +190,9 @@ struct Setting {
     shut: Option<Shut>,
 }
 
-impl Rollout {
+impl<R: Revision> Rollout<R> {
     /// Decides what each cluster is given now. There is one wish for each entry; `sets` has every set that is wished for or remembered.
-    pub fn plan(&mut self, wishes: &[Wish], sets: &Sets, retried: Option<Timestamp>, now: Timestamp) -> Plan {
+    pub fn plan(&mut self, wishes: &[Wish<R>], sets: &Sets<R>, retried: Option<Timestamp>, now: Timestamp) -> Plan<R> {
         // All times are kept to the second.
         let now = whole_seconds(now);
         self.turn_to(now);
@@ -222,7 +223,7 @@ impl Rollout {
     }
 
     /// Finds out what an entry moves its clusters to, and whether it has got there.
-    fn set_course(&mut self, entry: usize, facts: &Facts) -> Setting {
+    fn set_course(&mut self, entry: usize, facts: &Facts<R>) -> Setting {
         let stored = facts.wishes[entry].stored.clone();
         let mut setting =
             Setting { progress: stored, happenings: Vec::new(), ended: Vec::new(), wake: None, shut: None };
@@ -248,7 +249,7 @@ impl Rollout {
     }
 
     /// Takes note that another set is wanted.
-    fn want(&mut self, entry: usize, wanted: &SetFingerprint, setting: &mut Setting, facts: &Facts) {
+    fn want(&mut self, entry: usize, wanted: &SetFingerprint, setting: &mut Setting, facts: &Facts<R>) {
         if setting.progress.wanted.as_ref() == Some(wanted) {
             return;
         }
@@ -262,7 +263,7 @@ impl Rollout {
     }
 
     /// Takes note of how far a set has come that is not wanted any more.
-    fn end_superseded(&mut self, entry: usize, setting: &mut Setting, facts: &Facts) {
+    fn end_superseded(&mut self, entry: usize, setting: &mut Setting, facts: &Facts<R>) {
         let Some(former) = setting.progress.wanted.clone() else { return };
         if setting.progress.finished.is_none() {
             self.measure_by(entry, goal(&former, facts.sets), setting, facts);
@@ -288,7 +289,7 @@ impl Rollout {
         }
     }
 
-    fn measure_by(&mut self, entry: usize, goal: Option<Goal>, setting: &Setting, facts: &Facts) {
+    fn measure_by(&mut self, entry: usize, goal: Option<Goal<R>>, setting: &Setting, facts: &Facts<R>) {
         let RolloutProgress { wanted, last_applied, started, finished, .. } = &setting.progress;
         let is_reached = goal.as_ref().is_some_and(|goal| last_applied.as_ref() == Some(&goal.fingerprint));
         let started = started.as_ref().map(|started| started.0);
@@ -298,7 +299,7 @@ impl Rollout {
 
     /// Decides which set comes through a gate: the one that is wanted, once the canaries are well with it or it is known to be good, and
     /// until then what came through before.
-    fn mind_the_gate(&mut self, entry: usize, wanted: Option<&Goal>, setting: &mut Setting, facts: &Facts) {
+    fn mind_the_gate(&mut self, entry: usize, wanted: Option<&Goal<R>>, setting: &mut Setting, facts: &Facts<R>) {
         let is_of_canaries = |gate: &Gate| Some(&gate.canary) == self.canary_placement(entry);
         setting.progress.gates.retain(|gate| gate.state == GateState::Open || is_of_canaries(gate));
         let known_good = setting.progress.last_known_good.clone();
@@ -331,7 +332,7 @@ impl Rollout {
     }
 
     /// The set is known to be good, and the gate is open for it.
-    fn keep_open(&mut self, entry: usize, wanted: &Goal, setting: &mut Setting, facts: &Facts) {
+    fn keep_open(&mut self, entry: usize, wanted: &Goal<R>, setting: &mut Setting, facts: &Facts<R>) {
         let gates = &mut setting.progress.gates;
         gates.retain(|gate| gate.set == wanted.fingerprint && gate.state == GateState::Open);
         if gates.is_empty() {
@@ -351,7 +352,7 @@ impl Rollout {
     }
 
     /// A set comes through the gate, and from now on counts as good.
-    fn let_through(&mut self, entry: usize, wanted: &Goal, setting: &mut Setting, facts: &Facts) {
+    fn let_through(&mut self, entry: usize, wanted: &Goal<R>, setting: &mut Setting, facts: &Facts<R>) {
         let progress = &mut setting.progress;
         progress.is_upgrade |= progress.last_applied.is_some();
         trust(progress, &wanted.fingerprint);
@@ -362,7 +363,7 @@ impl Rollout {
     }
 
     /// The gate stays shut for what is wanted.
-    fn keep_shut(&self, entry: usize, wanted: &Goal, shut: Shut, setting: &mut Setting) {
+    fn keep_shut(&self, entry: usize, wanted: &Goal<R>, shut: Shut, setting: &mut Setting) {
         let gates = &mut setting.progress.gates;
         gates.retain(|gate| gate.state == GateState::Open || gate.set == wanted.fingerprint);
         let message = Some(shut.to_string());
@@ -381,7 +382,7 @@ impl Rollout {
     }
 
     /// What came through before is over when nobody is on the way to it, and nobody can be begun.
-    fn end_former(&mut self, entry: usize, setting: &mut Setting, facts: &Facts) {
+    fn end_former(&mut self, entry: usize, setting: &mut Setting, facts: &Facts<R>) {
         let Some(known_good) = setting.progress.last_known_good.clone() else { return };
         if !rolls_out(&setting.progress, &known_good) || !self.is_over(entry, &setting.progress, facts) {
             return;
@@ -390,7 +391,7 @@ impl Rollout {
     }
 
     /// Takes note that a set has come to its end behind the gate, wherever that is.
-    fn end(&self, entry: usize, known_good: &SetFingerprint, setting: &mut Setting, facts: &Facts) {
+    fn end(&self, entry: usize, known_good: &SetFingerprint, setting: &mut Setting, facts: &Facts<R>) {
         let lane = &self.lanes[entry];
         if setting.progress.last_applied.as_ref() != Some(known_good) {
             let (outcome, is_complete) =
@@ -407,25 +408,25 @@ impl Rollout {
     }
 
     /// A set that had to be stopped was good with canaries and with nobody else: it is not returned to without asking them again.
-    fn distrust_if_halted(&self, entry: usize, set: &SetFingerprint, progress: &mut RolloutProgress, sets: &Sets) {
+    fn distrust_if_halted(&self, entry: usize, set: &SetFingerprint, progress: &mut RolloutProgress, sets: &Sets<R>) {
         if self.is_halted(entry, progress, sets) {
             progress.trusted.retain(|trusted| trusted != set);
         }
     }
 
-    fn is_over(&self, entry: usize, progress: &RolloutProgress, facts: &Facts) -> bool {
+    fn is_over(&self, entry: usize, progress: &RolloutProgress, facts: &Facts<R>) -> bool {
         let decided = self.lanes[entry].decided();
         !self.may_begin(entry, progress, facts) && decided.moving + decided.soaking == 0
     }
 
     /// Whether anybody else may be given what rolls out.
-    fn may_begin(&self, entry: usize, progress: &RolloutProgress, facts: &Facts) -> bool {
+    fn may_begin(&self, entry: usize, progress: &RolloutProgress, facts: &Facts<R>) -> bool {
         let is_held = || self.is_halted(entry, progress, facts.sets) || self.outdated(entry, facts).is_some();
         self.lanes[entry].has_line() && !is_held()
     }
 
     /// What was rolling out is not wanted any more.
-    fn abandon(&self, entry: usize, setting: &mut Setting, facts: &Facts) {
+    fn abandon(&self, entry: usize, setting: &mut Setting, facts: &Facts<R>) {
         let progress = &mut setting.progress;
         let rolling = progress.last_known_good.clone().filter(|set| rolls_out(progress, set));
         let rolling = rolling.filter(|set| progress.last_applied.as_ref() != Some(set));
@@ -436,7 +437,7 @@ impl Rollout {
     }
 
     /// Whether the gate of an entry opens for a set.
-    fn judge_gate(&self, entry: usize, wanted: &Goal, setting: &Setting, facts: &Facts) -> Result<(), Shut> {
+    fn judge_gate(&self, entry: usize, wanted: &Goal<R>, setting: &Setting, facts: &Facts<R>) -> Result<(), Shut> {
         if let Some(cycle) = cycle(entry, &self.entries, &self.canaries) {
             return Err(Shut::Cycle(cycle));
         }
@@ -473,7 +474,7 @@ impl Rollout {
         entry: usize,
         former: &SetFingerprint,
         progress: &RolloutProgress,
-        facts: &Facts,
+        facts: &Facts<R>,
     ) -> Result<(), Shut> {
         let lane = &self.lanes[entry];
         let given = |name: &ClusterName| Some(self.members.get(name)?.addon.as_ref()?.given.as_ref()?.since);
@@ -522,7 +523,7 @@ impl Rollout {
     }
 
     /// Takes note that the goal has been reached everywhere, if it has just been.
-    fn arrive(&mut self, entry: usize, setting: &mut Setting, facts: &Facts) {
+    fn arrive(&mut self, entry: usize, setting: &mut Setting, facts: &Facts<R>) {
         let lane = &self.lanes[entry];
         let Some(goal) = lane.measure.goal.clone() else { return };
         let is_wanted = setting.progress.wanted.as_ref() == Some(&goal.fingerprint);
@@ -554,7 +555,7 @@ impl Rollout {
     }
 
     /// Finds out what holds an entry up.
-    fn steer(&self, entry: usize, setting: Setting, facts: &Facts) -> Course {
+    fn steer(&self, entry: usize, setting: Setting, facts: &Facts<R>) -> Course<R> {
         let Setting { mut progress, shut, .. } = setting;
         let lane = &self.lanes[entry];
         let goal = lane.measure.goal.as_ref().map(|goal| goal.fingerprint.clone());
@@ -587,9 +588,9 @@ impl Rollout {
         &self,
         entry: usize,
         progress: &RolloutProgress,
-        waits: Option<Hold>,
-        halted: Option<Hold>,
-    ) -> Option<Hold> {
+        waits: Option<Hold<R>>,
+        halted: Option<Hold<R>>,
+    ) -> Option<Hold<R>> {
         let goes_on = progress.last_known_good.as_ref().is_some_and(|set| rolls_out(progress, set));
         if self.is_gated(entry) && goes_on {
             halted.or(waits.filter(|_| is_given_up(progress)))
@@ -599,7 +600,7 @@ impl Rollout {
     }
 
     /// Why nothing new is begun of what rolls out.
-    fn halted(&self, entry: usize, progress: &RolloutProgress, sets: &Sets) -> Option<Hold> {
+    fn halted(&self, entry: usize, progress: &RolloutProgress, sets: &Sets<R>) -> Option<Hold<R>> {
         let unhealthy = || self.unhealthy_canary(entry, progress).map(Hold::CanaryUnhealthy);
         let overdrawn = || {
             let overdrawn = self.lanes[entry].overdrawn()?;
@@ -609,7 +610,7 @@ impl Rollout {
     }
 
     /// That what is rolling out can not be given any more, as long as somebody waits for it.
-    fn lost(&self, entry: usize, sets: &Sets) -> Option<Hold> {
+    fn lost(&self, entry: usize, sets: &Sets<R>) -> Option<Hold<R>> {
         let lane = &self.lanes[entry];
         let goal = lane.measure.goal.as_ref().filter(|_| lane.has_line())?;
         sets.lost(&goal.fingerprint).cloned().map(Hold::Lost)
@@ -617,14 +618,14 @@ impl Rollout {
 
     /// That what is rolling out was made by another Drover, as long as somebody waits for it. Who wants that very set, such as by going back to
     /// it, gets what this one makes of it.
-    fn outdated(&self, entry: usize, facts: &Facts) -> Option<Hold> {
+    fn outdated(&self, entry: usize, facts: &Facts<R>) -> Option<Hold<R>> {
         let lane = &self.lanes[entry];
         let goal = lane.measure.goal.as_ref().filter(|_| lane.has_line()).map(|goal| &goal.fingerprint)?;
         let is_wanted = matches!(&facts.wanted[entry], Some(Ok(wanted)) if wanted.fingerprint == *goal);
         (!is_wanted && facts.sets.is_outdated(goal)).then(|| Hold::Outdated(goal.clone()))
     }
 
-    fn is_halted(&self, entry: usize, progress: &RolloutProgress, sets: &Sets) -> bool {
+    fn is_halted(&self, entry: usize, progress: &RolloutProgress, sets: &Sets<R>) -> bool {
         is_given_up(progress) || self.halted(entry, progress, sets).is_some()
     }
 
@@ -653,7 +654,7 @@ impl Rollout {
 
     /// Who is given something by an entry: all whose turn it is; if it is held up, only those who have nothing, and only what is
     /// known to be good.
-    fn gives(&self, entry: usize, course: &Course, sets: &Sets) -> Vec<Give> {
+    fn gives(&self, entry: usize, course: &Course<R>, sets: &Sets<R>) -> Vec<Give> {
         if matches!(self.entries[entry].source, Source::Canaries(_)) {
             return Vec::new();
         }
@@ -672,10 +673,10 @@ impl Rollout {
 
 /// What an entry wants: what it is held at, or what it is configured to. Where nobody can tell how it is to be rolled out, that is as good
 /// as not knowing what.
-fn wanted(wish: &mut Wish, entry: &Entry, sets: &Sets) -> Option<Result<Goal, Problem>> {
+fn wanted<R: Revision>(wish: &mut Wish<R>, entry: &Entry, sets: &Sets<R>) -> Option<Target<R>> {
     let configured = wish.configured.clone()?;
     if let Err(unreadable) = &entry.strategy {
-        return Some(Err(Problem::Strategy(unreadable.to_string())));
+        return Some(Err(TargetError::Strategy(unreadable.clone())));
     }
     let fingerprint = configured.as_ref().ok().map(|goal| goal.fingerprint.clone());
     let Some(pinned) = wish.pin.clone() else {
@@ -694,8 +695,11 @@ fn wanted(wish: &mut Wish, entry: &Entry, sets: &Sets) -> Option<Result<Goal, Pr
     if fingerprint.is_some() && fingerprint != pin.instead_of {
         pin.let_go = true;
     }
-    let wanted =
-        if pin.let_go { configured } else { goal(&pin.set, sets).ok_or_else(|| Problem::UnknownSet(pin.set.clone())) };
+    let wanted = if pin.let_go {
+        configured
+    } else {
+        goal(&pin.set, sets).ok_or_else(|| TargetError::UnknownRevision(pin.set.clone()))
+    };
     wish.stored.pin = Some(pin);
     Some(wanted)
 }
@@ -705,13 +709,13 @@ fn whole_seconds(time: Timestamp) -> Timestamp {
 }
 
 /// That a rollout is halted, if that is new.
-fn newly_halted(wish: &Wish, course: &Course) -> Option<Happening> {
+fn newly_halted<R: Revision>(wish: &Wish<R>, course: &Course<R>) -> Option<Happening> {
     let halted = course.progress.halt.as_ref()?;
     let is_known = wish.stored.halt.as_ref().is_some_and(|known| known.set == halted.set);
     (!is_known).then(|| Happening::Halted(halted.set.clone()))
 }
 
-fn goal(set: &SetFingerprint, sets: &Sets) -> Option<Goal> {
+fn goal<R: Revision>(set: &SetFingerprint, sets: &Sets<R>) -> Option<Goal<R>> {
     Some(Goal { fingerprint: set.clone(), set: sets.get(set)?.clone() })
 }
 
@@ -748,10 +752,10 @@ fn trust(progress: &mut RolloutProgress, set: &SetFingerprint) {
     progress.trusted.truncate(TRUSTED);
 }
 
-fn halt(
+fn halt<R: Revision>(
     progress: &RolloutProgress,
     goal: Option<&SetFingerprint>,
-    halted: Option<&Hold>,
+    halted: Option<&Hold<R>>,
     now: Timestamp,
 ) -> Option<Halt> {
     let (set, halted) = (goal?, halted?);
@@ -759,7 +763,7 @@ fn halt(
     Some(Halt { set: set.clone(), since, message: halted.to_string() })
 }
 
-fn state(hold: Option<&Hold>, is_complete: bool, has_problem: bool) -> RolloutState {
+fn state<R: Revision>(hold: Option<&Hold<R>>, is_complete: bool, has_problem: bool) -> RolloutState {
     match hold {
         Some(Hold::Blocked(_)) => RolloutState::Blocked,
         _ if is_complete && !has_problem => RolloutState::Complete,

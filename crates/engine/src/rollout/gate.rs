@@ -10,6 +10,7 @@ use k8s_openapi::jiff::Timestamp;
 
 use super::{
     member::Member,
+    revision::Revision,
     standing::{APPLY_GRACE_PERIOD, Goal, after},
     strategy::Strategy,
 };
@@ -115,7 +116,7 @@ impl fmt::Display for Shut {
 }
 
 /// What a gate is judged by.
-pub(super) struct Canaries<'a> {
+pub(super) struct Canaries<'a, R> {
     /// The placement of the canaries.
     pub(super) placement: &'a PlacementRef,
     /// How that placement rolls out: its canaries have to stay well for as long as it says.
@@ -125,18 +126,21 @@ pub(super) struct Canaries<'a> {
     /// Those that were given the set as canaries, and may not be selected any more.
     pub(super) watched: Vec<&'a ClusterName>,
     /// The set that the gate is about.
-    pub(super) goal: &'a Goal,
+    pub(super) goal: &'a Goal<R>,
     /// What that placement gives its clusters, if it gives them anything.
     pub(super) configured: Option<&'a SetFingerprint>,
 }
 
-impl Canaries<'_> {
+impl<R: Revision> Canaries<'_, R> {
     /// Whether all are well with the set.
     pub(super) fn are_well<'m>(
         &self,
-        member: impl Fn(&ClusterName) -> Option<&'m Member>,
+        member: impl Fn(&ClusterName) -> Option<&'m Member<R>>,
         now: Timestamp,
-    ) -> Result<(), Shut> {
+    ) -> Result<(), Shut>
+    where
+        R: 'm,
+    {
         let clusters: BTreeSet<_> = self.selected.iter().chain(self.watched.iter().copied()).collect();
         if clusters.is_empty() {
             return Err(Shut::NoCanaries(self.placement.clone()));
@@ -171,44 +175,44 @@ impl Canaries<'_> {
 }
 
 /// Since when a cluster runs exactly that set, and is well.
-fn proven_since(member: &Member, set: &SetFingerprint) -> Option<Timestamp> {
+fn proven_since<R: Revision>(member: &Member<R>, set: &SetFingerprint) -> Option<Timestamp> {
     let proof = member.addon.as_ref()?.proof.as_ref()?;
     (proof.set == *set && proof.verdict == Verdict::Proven).then_some(proof.since)
 }
 
 /// Whether a cluster was given that set, by its placement or by a user who has asked for the same.
-pub(super) fn has_tried(member: &Member, set: &SetFingerprint) -> bool {
+pub(super) fn has_tried<R: Revision>(member: &Member<R>, set: &SetFingerprint) -> bool {
     let Some(addon) = &member.addon else { return false };
     let is_given = addon.given.as_ref().is_some_and(|given| given.set == *set);
     is_given || addon.proof.as_ref().is_some_and(|proof| proof.set == *set)
 }
 
 /// Whether a user has a say in what a cluster runs.
-fn has_overrides(member: &Member) -> bool {
+fn has_overrides<R: Revision>(member: &Member<R>) -> bool {
     member.addon.as_ref().is_some_and(|addon| addon.overrides.is_some())
 }
 
 /// Whether a user has seen to it that a cluster can not run exactly that set.
-fn is_overridden(member: &Member, goal: &Goal) -> bool {
+fn is_overridden<R: Revision>(member: &Member<R>, goal: &Goal<R>) -> bool {
     let Some(addon) = &member.addon else { return false };
-    let differs = |overrides: &crate::revision::Overrides| *goal.set != goal.set.with(overrides);
+    let differs = |overrides: &R::Overrides| goal.set.with_overrides(overrides) != goal.fingerprint;
     addon.is_at_odds || addon.overrides.as_deref().is_some_and(differs)
 }
 
 /// Whether a cluster runs that set, or ran it and is not well any more.
-pub(super) fn has_run(member: &Member, set: &SetFingerprint) -> bool {
+pub(super) fn has_run<R: Revision>(member: &Member<R>, set: &SetFingerprint) -> bool {
     let proof = member.addon.as_ref().and_then(|addon| addon.proof.as_ref());
     proof.is_some_and(|proof| proof.set == *set && proof.verdict.has_run())
 }
 
 /// Whether a cluster runs that set, and is well.
-pub(super) fn is_well(member: &Member, set: &SetFingerprint) -> bool {
+pub(super) fn is_well<R: Revision>(member: &Member<R>, set: &SetFingerprint) -> bool {
     proven_since(member, set).is_some()
 }
 
 /// When a cluster that ran a revision counts as unhealthy. Nothing if it is healthy or skipped.
 /// Works that are not applied any more get the same grace period as works that never were.
-pub(super) fn unhealthy_from(member: &Member, set: &SetFingerprint) -> Option<Timestamp> {
+pub(super) fn unhealthy_from<R: Revision>(member: &Member<R>, set: &SetFingerprint) -> Option<Timestamp> {
     let proof =
         member.addon.as_ref()?.proof.as_ref().filter(|proof| proof.set == *set && !member.steering.is_skipped)?;
     match proof.verdict {

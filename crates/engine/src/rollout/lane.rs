@@ -7,6 +7,7 @@ use k8s_openapi::jiff::Timestamp;
 
 use super::{
     member::{Group, Member, scatter},
+    revision::Revision,
     standing::{Failure, Measure, Standing, Step, judge},
     strategy::{Order, Stage, Strategy},
 };
@@ -21,10 +22,10 @@ pub(super) enum Role {
 }
 
 /// The clusters that count for one placement.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Lane {
+#[derive(Clone, Debug)]
+pub(super) struct Lane<R> {
     pub(super) strategy: Strategy,
-    pub(super) measure: Measure,
+    pub(super) measure: Measure<R>,
     places: BTreeMap<ClusterName, Place>,
     /// The clusters of each stage, counted. Canaries that move elsewhere are not among them.
     stages: BTreeMap<Stage, Tally>,
@@ -186,13 +187,24 @@ pub(super) struct Overdrawn {
     pub(super) tolerated: usize,
 }
 
-impl Lane {
+impl<R: Revision> Lane<R> {
     pub(super) fn new(strategy: Strategy) -> Self {
-        Self { strategy, ..Self::default() }
+        Self {
+            strategy,
+            measure: Measure::default(),
+            places: BTreeMap::new(),
+            stages: BTreeMap::new(),
+            canaries: Tally::default(),
+            line: BTreeSet::new(),
+            newcomers: BTreeSet::new(),
+            strays: BTreeSet::new(),
+            late: BTreeSet::new(),
+            alarms: BTreeSet::new(),
+        }
     }
 
     /// Takes note of a cluster as it is now, or that it does not count here any more.
-    pub(super) fn update(&mut self, name: &ClusterName, now: Option<(&Member, Role, &Group)>, time: Timestamp) {
+    pub(super) fn update(&mut self, name: &ClusterName, now: Option<(&Member<R>, Role, &Group)>, time: Timestamp) {
         self.forget(name);
         let Some((member, role, group)) = now else { return };
         let (standing, alarm) = judge(member, &self.measure, &self.strategy, time);

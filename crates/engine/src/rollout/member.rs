@@ -4,11 +4,9 @@ use std::sync::Arc;
 
 use drover_api::grammar::SetFingerprint;
 
+use super::revision::Revision;
 use crate::{
-    revision::{
-        Overrides,
-        markers::{Given, Proof},
-    },
+    revision::markers::{Given, Proof},
     steering::MemberSteering,
 };
 
@@ -31,12 +29,12 @@ pub struct Selection {
 }
 
 /// A cluster, as a rollout sees it.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Member {
+#[derive(Clone, Debug, PartialEq)]
+pub struct Member<R: Revision> {
     /// Who selects it.
     pub selections: Vec<Selection>,
     /// The add-on on it; nothing if it is not there (yet).
-    pub addon: Option<Presence>,
+    pub addon: Option<Presence<R>>,
     /// Whether the cluster can be reached.
     pub is_online: bool,
     /// What people have asked for.
@@ -44,8 +42,8 @@ pub struct Member {
 }
 
 /// An add-on that is on a cluster.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Presence {
+#[derive(Clone, Debug, PartialEq)]
+pub struct Presence<R: Revision> {
     /// What it was given.
     pub given: Option<Given>,
     /// The set that it is to run: what it was given, with what a user has asked for instead. Nothing if that is not known.
@@ -53,13 +51,33 @@ pub struct Presence {
     /// What it has proven.
     pub proof: Option<Proof>,
     /// What a user has asked for instead of what its placement gives.
-    pub overrides: Option<Arc<Overrides>>,
+    pub overrides: Option<Arc<R::Overrides>>,
     /// Whether a user has asked for something that can not be had, such as an unknown version: it keeps what it has.
     pub is_at_odds: bool,
     /// Whether it says that it is available.
     pub is_available: bool,
     /// Whether it was made by hand, or else by the hub for a placement.
     pub is_hand_made: bool,
+}
+
+impl<R: Revision> Default for Member<R> {
+    fn default() -> Self {
+        Self { selections: Vec::new(), addon: None, is_online: false, steering: MemberSteering::default() }
+    }
+}
+
+impl<R: Revision> Default for Presence<R> {
+    fn default() -> Self {
+        Self {
+            given: None,
+            runs: None,
+            proof: None,
+            overrides: None,
+            is_at_odds: false,
+            is_available: false,
+            is_hand_made: false,
+        }
+    }
 }
 
 /// Where a cluster stands among others, the same on every hub: neighbours in name are not neighbours here.

@@ -7,46 +7,38 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use super::{
     member::{Member, Presence},
+    revision::Revision,
     strategy::Strategy,
 };
-use crate::revision::{
-    Set,
-    markers::{Given, Proof, Verdict},
-};
+use crate::revision::markers::{Given, Proof, Verdict};
 
 /// How long something may fail to apply before that counts as a failure: what it needs may be on its way.
 pub(super) const APPLY_GRACE_PERIOD: Duration = Duration::from_mins(1);
 
 /// A set that clusters are moved to.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Goal {
+pub struct Goal<R> {
     /// Its name.
     pub fingerprint: SetFingerprint,
     /// What it consists of.
-    pub set: Arc<Set>,
+    pub set: Arc<R>,
 }
 
-impl Goal {
-    /// Something that is known by its name alone: nobody can ask for something else instead of a part of it.
-    #[must_use]
-    pub fn whole(fingerprint: SetFingerprint) -> Self {
-        Self { fingerprint, set: Arc::new(Set::new([], None)) }
-    }
-
+impl<R: Revision> Goal<R> {
     /// The set that an add-on is to run when it was given this one, by name.
-    fn effective(&self, addon: &Presence) -> SetFingerprint {
+    fn effective(&self, addon: &Presence<R>) -> SetFingerprint {
         match &addon.overrides {
             None => self.fingerprint.clone(),
-            Some(overrides) => self.set.with(overrides).fingerprint(),
+            Some(overrides) => self.set.with_overrides(overrides),
         }
     }
 }
 
 /// What clusters are measured by.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Measure {
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Measure<R> {
     /// What they are moved to.
-    pub(super) goal: Option<Goal>,
+    pub(super) goal: Option<Goal<R>>,
     /// What is wanted in the end: another set, as long as canaries are trying it.
     pub(super) wanted: Option<SetFingerprint>,
     /// When the rollout began: who was unhealthy before is no failure of it.
@@ -58,9 +50,15 @@ pub(super) struct Measure {
     pub(super) retried: Option<Timestamp>,
 }
 
-impl Measure {
+impl<R> Default for Measure<R> {
+    fn default() -> Self {
+        Self { goal: None, wanted: None, started: None, settled: None, retried: None }
+    }
+}
+
+impl<R: Revision> Measure<R> {
     /// When a cluster was given the goal, if the others had reached it by then.
-    pub(super) fn late(&self, member: &Member) -> Option<Timestamp> {
+    pub(super) fn late(&self, member: &Member<R>) -> Option<Timestamp> {
         let given = member.addon.as_ref()?.given.as_ref()?;
         let is_on_goal = self.goal.as_ref().is_some_and(|goal| goal.fingerprint == given.set);
         (is_on_goal && given.since > self.settled?).then_some(given.since)
@@ -143,9 +141,9 @@ impl fmt::Display for Failure {
 }
 
 /// How a cluster stands, and when that changes by itself.
-pub(super) fn judge(
-    member: &Member,
-    measure: &Measure,
+pub(super) fn judge<R: Revision>(
+    member: &Member<R>,
+    measure: &Measure<R>,
     strategy: &Strategy,
     now: Timestamp,
 ) -> (Standing, Option<Timestamp>) {
@@ -158,7 +156,7 @@ pub(super) fn judge(
     (standing, changes)
 }
 
-fn stand(member: &Member, measure: &Measure, strategy: &Strategy, now: Timestamp) -> Standing {
+fn stand<R: Revision>(member: &Member<R>, measure: &Measure<R>, strategy: &Strategy, now: Timestamp) -> Standing {
     if member.steering.is_skipped {
         return Standing::Skipped;
     }
@@ -192,7 +190,7 @@ fn stand(member: &Member, measure: &Measure, strategy: &Strategy, now: Timestamp
 }
 
 /// Whether an add-on has come to run what it was given: then it is proven, or unhealthy by now.
-fn arrived(addon: &Presence) -> Option<Verdict> {
+fn arrived<R: Revision>(addon: &Presence<R>) -> Option<Verdict> {
     let (runs, proof) = (addon.runs.as_ref()?, addon.proof.as_ref()?);
     (proof.set == *runs && proof.verdict.has_run()).then_some(proof.verdict)
 }
@@ -205,7 +203,14 @@ struct Limits<'a> {
     is_settled: bool,
 }
 
-fn on_goal(member: &Member, addon: &Presence, given: &Given, goal: &Goal, limits: &Limits, now: Timestamp) -> Standing {
+fn on_goal<R: Revision>(
+    member: &Member<R>,
+    addon: &Presence<R>,
+    given: &Given,
+    goal: &Goal<R>,
+    limits: &Limits,
+    now: Timestamp,
+) -> Standing {
     let effective = goal.effective(addon);
     let is_own_way = effective != goal.fingerprint;
     let done = if is_own_way { Standing::OwnWay } else { Standing::Done };

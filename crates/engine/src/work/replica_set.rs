@@ -5,6 +5,7 @@
 
 pub mod member;
 pub mod naming;
+pub mod revision;
 pub mod selection;
 pub mod status;
 pub mod tally;

@@ -1,6 +1,9 @@
 //! What holds for every set of works, whatever agents say, users change and the clock shows.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use drover_api::{
     drover::{RolloutProgress, RolloutState},
@@ -17,6 +20,7 @@ use drover_engine::{
         strategy::Strategy,
     },
     work::replica_set::member::{Held, Placed, Spot, member},
+    work::replica_set::revision::Template,
     workreport::{Report, Said, template::Rules},
 };
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
@@ -102,7 +106,7 @@ struct World {
     now: Timestamp,
     fault: Option<Fault>,
     /// One that is kept up to date.
-    rollout: Rollout,
+    rollout: Rollout<Template>,
 }
 
 fn template(number: u8) -> SetFingerprint {
@@ -151,22 +155,22 @@ impl World {
     }
 
     /// Tells a planner of all clusters, and has it plan.
-    fn ask(&self, rollout: &mut Rollout) -> Plan {
+    fn ask(&self, rollout: &mut Rollout<Template>) -> Plan<Template> {
         for cluster in CLUSTERS {
             let spot = self.works.get(cluster).cloned().map_or(Spot::Free, Spot::Work);
             let selections = vec![Selection { placement: 0, group: group(cluster) }];
             let member = member(&spot, selections, self.is_online(cluster), &self.held());
             rollout.update(&ClusterName::from(cluster), Some(member));
         }
-        let goal = Goal::whole(self.goal.clone());
-        let sets: Sets = [(goal.fingerprint.clone(), goal.set.clone())].into_iter().collect();
+        let goal = Goal { fingerprint: self.goal.clone(), set: Arc::new(Template) };
+        let sets: Sets<Template> = [(goal.fingerprint.clone(), goal.set.clone())].into_iter().collect();
         let stored = RolloutProgress { wanted: Some(self.goal.clone()), ..RolloutProgress::default() };
         let wish = Wish { configured: Some(Ok(goal)), is_there: true, pause: None, pin: None, stored };
         rollout.plan(&[wish], &sets, None, self.now)
     }
 
     /// Plans, does what is planned, and says what was.
-    fn step(&mut self) -> Plan {
+    fn step(&mut self) -> Plan<Template> {
         let mut rollout = self.rollout.clone();
         let plan = self.ask(&mut rollout);
         for cluster in CLUSTERS {
@@ -334,7 +338,7 @@ proptest! {
             state = world.step().courses[0].progress.state;
         }
         prop_assert_eq!(state, Some(RolloutState::Complete));
-        let is_there = |work: &Placed| work.set == world.goal && work.verdict(&world.held()) == Verdict::Proven;
+        let is_there = |work: &Placed| work.set == world.goal && work.verdict() == Verdict::Proven;
         prop_assert!(CLUSTERS.iter().all(|cluster| world.works.get(cluster).is_some_and(is_there)), "{:#?}", world.works);
     }
 }

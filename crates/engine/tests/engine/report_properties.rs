@@ -20,6 +20,7 @@ use drover_engine::{
         status::{Facts, Holding, Turn, status},
         words::Vocabulary,
     },
+    revision::Set,
     revision::markers::{Given, Proof},
     rollout::{
         Entry, Plan, Rollout, Sets, Wish,
@@ -126,7 +127,7 @@ struct Cluster {
 struct World {
     strategy: RolloutKind,
     clusters: Vec<Cluster>,
-    rollout: Rollout,
+    rollout: Rollout<Set>,
     stored: Vec<RolloutProgress>,
     target: char,
     now: Timestamp,
@@ -229,7 +230,7 @@ impl Cluster {
         self.addon.status = Some(status(&facts, now));
     }
 
-    fn member(&self, placement: usize, index: u32) -> Member {
+    fn member(&self, placement: usize, index: u32) -> Member<Set> {
         let given = self.given();
         let runs = given.as_ref().map(|given| given.set.clone());
         let addon = Presence { given, runs, proof: Proof::read(self.conditions()), ..Presence::default() };
@@ -268,7 +269,7 @@ impl World {
     }
 
     /// The hub reads all reports and plans.
-    fn plan(&mut self) -> Plan {
+    fn plan(&mut self) -> Plan<Set> {
         for (index, cluster) in self.clusters.iter_mut().enumerate() {
             if let Some(given) = cluster.given() {
                 cluster.note(&given, self.forgets, self.now);
@@ -276,7 +277,7 @@ impl World {
             let member = cluster.member(self.strategy.entry(index), self.strategy.group(index));
             self.rollout.update(&ClusterName::from(CLUSTERS[index]), Some(member));
         }
-        let sets: Sets = ['A', 'B', 'C'].map(goal).into_iter().map(|goal| (goal.fingerprint, goal.set)).collect();
+        let sets: Sets<Set> = ['A', 'B', 'C'].map(goal).into_iter().map(|goal| (goal.fingerprint, goal.set)).collect();
         let wish = |stored: &RolloutProgress| Wish {
             configured: Some(Ok(goal(self.target))),
             is_there: true,
@@ -289,7 +290,7 @@ impl World {
     }
 
     /// The hub writes what it has planned.
-    fn write(&mut self, plan: &Plan) {
+    fn write(&mut self, plan: &Plan<Set>) {
         self.stored = plan.courses.iter().map(|course| course.progress.clone()).collect();
         for give in &plan.gives {
             let cluster = &mut self.clusters[index_of(&give.cluster)];
@@ -299,7 +300,7 @@ impl World {
     }
 
     /// Whether every start in a plan is in turn.
-    fn is_in_turn(&self, plan: &Plan) -> Checked {
+    fn is_in_turn(&self, plan: &Plan<Set>) -> Checked {
         for (entry, course) in plan.courses.iter().enumerate().filter(|(_, course)| course.hold.is_none()) {
             let Some(target) = &course.goal else { continue };
             let gives = plan.gives.iter().filter(|give| give.entry == entry).map(|give| index_of(&give.cluster));

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use drover_api::{drover::RolloutState, reference::ClusterName};
 use drover_engine::{
     presence::Source,
+    revision::Set,
     revision::markers::Verdict,
     rollout::{
         Course, Entry, Failure, Happening, Standing, Step,
@@ -216,7 +217,7 @@ impl Fleet {
         self.course(placement).progress.state.expect("a state")
     }
 
-    fn course(&mut self, placement: &str) -> Course {
+    fn course(&mut self, placement: &str) -> Course<Set> {
         let entry = self.entry(placement);
         self.plan().courses.swap_remove(entry)
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use drover_api::{drover::GateState, reference::ClusterName};
 use drover_engine::{
+    revision::Set,
     revision::markers::Verdict,
     rollout::{
         Course, Entry, Give, Hold, Plan, Rollout, Standing,
@@ -81,13 +82,13 @@ fn with_strategies(entries: &[Entry], change: impl Fn(&mut Strategy)) -> Vec<Ent
 }
 
 /// The clusters that an entry decides for, and how they stand.
-fn standings(rollout: &Rollout, entry: usize) -> Vec<(ClusterName, Standing)> {
+fn standings(rollout: &Rollout<Set>, entry: usize) -> Vec<(ClusterName, Standing)> {
     let of_entry = |name: &ClusterName| rollout.standing(name).filter(|(decides, _)| *decides == entry);
     let standings = rollout.members().filter_map(|(name, _)| Some((name.clone(), of_entry(name)?.1.clone())));
     standings.collect()
 }
 
-fn give(course: &Course, entry: usize, cluster: ClusterName) -> Option<Give> {
+fn give(course: &Course<Set>, entry: usize, cluster: ClusterName) -> Option<Give> {
     Some(Give { cluster, set: course.goal.clone()?, entry })
 }
 
@@ -104,7 +105,7 @@ impl Planner for IgnoresTheWindow {
 struct ForgetsWhatRan;
 
 impl Planner for ForgetsWhatRan {
-    fn member(&self, member: &Member) -> Member {
+    fn member(&self, member: &Member<Set>) -> Member<Set> {
         let mut member = member.clone();
         if let Some(proof) = member.addon.as_mut().and_then(|addon| addon.proof.as_mut()) {
             proof.verdict = match proof.verdict {
@@ -139,7 +140,7 @@ impl Planner for IgnoresSoaks {
 struct ReassignsAllAtOnce;
 
 impl Planner for ReassignsAllAtOnce {
-    fn plan(&self, rollout: &mut Rollout, question: &Question) -> Plan {
+    fn plan(&self, rollout: &mut Rollout<Set>, question: &Question) -> Plan<Set> {
         let mut plan = question.ask(rollout);
         for (entry, course) in plan.courses.iter().enumerate().filter(|(_, course)| course.hold.is_none()) {
             let is_left = |name: &ClusterName| !plan.gives.iter().any(|give| give.cluster == *name);
@@ -155,7 +156,7 @@ impl Planner for ReassignsAllAtOnce {
 struct OverlooksLosses;
 
 impl Planner for OverlooksLosses {
-    fn plan(&self, rollout: &mut Rollout, question: &Question) -> Plan {
+    fn plan(&self, rollout: &mut Rollout<Set>, question: &Question) -> Plan<Set> {
         Question { lost: BTreeSet::new(), ..question.clone() }.ask(rollout)
     }
 }
@@ -164,7 +165,7 @@ impl Planner for OverlooksLosses {
 struct OverlooksEpochs;
 
 impl Planner for OverlooksEpochs {
-    fn plan(&self, rollout: &mut Rollout, question: &Question) -> Plan {
+    fn plan(&self, rollout: &mut Rollout<Set>, question: &Question) -> Plan<Set> {
         Question { outdated: BTreeSet::new(), ..question.clone() }.ask(rollout)
     }
 }
@@ -173,7 +174,7 @@ impl Planner for OverlooksEpochs {
 struct FillsTheWindowByName;
 
 impl Planner for FillsTheWindowByName {
-    fn plan(&self, rollout: &mut Rollout, question: &Question) -> Plan {
+    fn plan(&self, rollout: &mut Rollout<Set>, question: &Question) -> Plan<Set> {
         let mut plan = question.ask(rollout);
         let strategies: Vec<_> =
             rollout.entries().iter().map(|entry| entry.strategy.clone().unwrap_or_default()).collect();
@@ -194,9 +195,9 @@ impl Planner for FillsTheWindowByName {
 struct OpensForOneCanary;
 
 impl Planner for OpensForOneCanary {
-    fn plan(&self, rollout: &mut Rollout, question: &Question) -> Plan {
+    fn plan(&self, rollout: &mut Rollout<Set>, question: &Question) -> Plan<Set> {
         question.ask(rollout);
-        let is_proven = |member: &Member| {
+        let is_proven = |member: &Member<Set>| {
             let proof = member.addon.as_ref().and_then(|addon| addon.proof.as_ref());
             proof.is_some_and(|proof| proof.verdict == Verdict::Proven)
         };
@@ -216,7 +217,7 @@ impl Planner for OpensForOneCanary {
 struct ForgetsWatchedCanaries;
 
 impl Planner for ForgetsWatchedCanaries {
-    fn plan(&self, rollout: &mut Rollout, question: &Question) -> Plan {
+    fn plan(&self, rollout: &mut Rollout<Set>, question: &Question) -> Plan<Set> {
         let mut question = question.clone();
         let gates = question.wishes.iter_mut().flat_map(|wish| &mut wish.stored.gates);
         gates.for_each(|gate| gate.watching.clear());
@@ -228,7 +229,7 @@ impl Planner for ForgetsWatchedCanaries {
 struct OverlooksUnhealth;
 
 impl Planner for OverlooksUnhealth {
-    fn member(&self, member: &Member) -> Member {
+    fn member(&self, member: &Member<Set>) -> Member<Set> {
         let mut member = member.clone();
         let proof = member.addon.as_mut().and_then(|addon| addon.proof.as_mut());
         if let Some(proof) = proof.filter(|proof| proof.verdict == Verdict::Unhealthy) {
@@ -242,7 +243,7 @@ impl Planner for OverlooksUnhealth {
 struct StoresTooLate;
 
 impl Planner for StoresTooLate {
-    fn plan(&self, rollout: &mut Rollout, question: &Question) -> Plan {
+    fn plan(&self, rollout: &mut Rollout<Set>, question: &Question) -> Plan<Set> {
         let mut plan = question.ask(rollout);
         for (course, wish) in plan.courses.iter_mut().zip(&question.wishes) {
             course.progress.last_known_good.clone_from(&wish.stored.last_known_good);
@@ -255,7 +256,7 @@ impl Planner for StoresTooLate {
 struct GivesAnythingElse;
 
 impl Planner for GivesAnythingElse {
-    fn plan(&self, rollout: &mut Rollout, question: &Question) -> Plan {
+    fn plan(&self, rollout: &mut Rollout<Set>, question: &Question) -> Plan<Set> {
         let mut plan = question.ask(rollout);
         plan.gives.iter_mut().for_each(|give| give.set = fingerprint('E'));
         plan
@@ -266,7 +267,7 @@ impl Planner for GivesAnythingElse {
 struct TriesAgainForEver;
 
 impl Planner for TriesAgainForEver {
-    fn plan(&self, rollout: &mut Rollout, question: &Question) -> Plan {
+    fn plan(&self, rollout: &mut Rollout<Set>, question: &Question) -> Plan<Set> {
         let mut plan = question.ask(rollout);
         for (entry, course) in plan.courses.iter().enumerate() {
             let failed = standings(rollout, entry).into_iter().filter(|(_, how)| matches!(how, Standing::Failed(_)));
@@ -280,7 +281,7 @@ impl Planner for TriesAgainForEver {
 struct MovesBack;
 
 impl Planner for MovesBack {
-    fn plan(&self, rollout: &mut Rollout, question: &Question) -> Plan {
+    fn plan(&self, rollout: &mut Rollout<Set>, question: &Question) -> Plan<Set> {
         let mut plan = question.ask(rollout);
         let shut = plan.courses.iter().enumerate().filter(|(_, course)| matches!(course.hold, Some(Hold::Gate(_))));
         let back = shut.flat_map(|(entry, course)| {
@@ -299,7 +300,7 @@ impl Planner for MovesBack {
 struct OverlooksPauses;
 
 impl Planner for OverlooksPauses {
-    fn plan(&self, rollout: &mut Rollout, question: &Question) -> Plan {
+    fn plan(&self, rollout: &mut Rollout<Set>, question: &Question) -> Plan<Set> {
         let mut question = question.clone();
         question.wishes.iter_mut().for_each(|wish| wish.pause = None);
         question.ask(rollout)
@@ -319,7 +320,7 @@ impl Planner for OverlooksFailures {
 struct LetsTheLastWin;
 
 impl Planner for LetsTheLastWin {
-    fn member(&self, member: &Member) -> Member {
+    fn member(&self, member: &Member<Set>) -> Member<Set> {
         let mut member = member.clone();
         let last = member.selections.iter().map(|selection| selection.placement).max();
         member.selections.retain(|selection| Some(selection.placement) == last);
@@ -331,7 +332,7 @@ impl Planner for LetsTheLastWin {
 struct TakesAllForReachable;
 
 impl Planner for TakesAllForReachable {
-    fn member(&self, member: &Member) -> Member {
+    fn member(&self, member: &Member<Set>) -> Member<Set> {
         Member { is_online: true, ..member.clone() }
     }
 }
@@ -340,7 +341,7 @@ impl Planner for TakesAllForReachable {
 struct PicksByOrderOfUpdates;
 
 impl Planner for PicksByOrderOfUpdates {
-    fn plan(&self, rollout: &mut Rollout, question: &Question) -> Plan {
+    fn plan(&self, rollout: &mut Rollout<Set>, question: &Question) -> Plan<Set> {
         let mut plan = question.ask(rollout);
         let place = |give: &Give| question.heard.iter().rposition(|name| *name == give.cluster);
         plan.gives.sort_by_key(place);
@@ -352,7 +353,7 @@ impl Planner for PicksByOrderOfUpdates {
 struct DoesNotFinishFirst;
 
 impl Planner for DoesNotFinishFirst {
-    fn plan(&self, rollout: &mut Rollout, question: &Question) -> Plan {
+    fn plan(&self, rollout: &mut Rollout<Set>, question: &Question) -> Plan<Set> {
         let patient = question.ask(&mut rollout.clone());
         let waits = |message: &String| message.ends_with("comes to its end first");
         let mut question = question.clone();
@@ -369,7 +370,7 @@ impl Planner for DoesNotFinishFirst {
 struct FinishesAtAnyPrice;
 
 impl Planner for FinishesAtAnyPrice {
-    fn plan(&self, rollout: &mut Rollout, question: &Question) -> Plan {
+    fn plan(&self, rollout: &mut Rollout<Set>, question: &Question) -> Plan<Set> {
         let mut question = question.clone();
         for wish in &mut question.wishes {
             let open = wish.stored.gates.iter().find(|gate| gate.state == GateState::Open).map(|gate| gate.set.clone());
@@ -386,7 +387,7 @@ impl Planner for FinishesAtAnyPrice {
 struct TrustsNothing;
 
 impl Planner for TrustsNothing {
-    fn plan(&self, rollout: &mut Rollout, question: &Question) -> Plan {
+    fn plan(&self, rollout: &mut Rollout<Set>, question: &Question) -> Plan<Set> {
         let mut suspicious = question.clone();
         for wish in &mut suspicious.wishes {
             wish.stored.trusted.clear();
@@ -406,7 +407,7 @@ impl Planner for TrustsNothing {
 struct NeverWakes;
 
 impl Planner for NeverWakes {
-    fn plan(&self, rollout: &mut Rollout, question: &Question) -> Plan {
+    fn plan(&self, rollout: &mut Rollout<Set>, question: &Question) -> Plan<Set> {
         Plan { wake: None, ..question.ask(rollout) }
     }
 }
@@ -415,7 +416,7 @@ impl Planner for NeverWakes {
 struct ForgetsTheEnd;
 
 impl Planner for ForgetsTheEnd {
-    fn plan(&self, rollout: &mut Rollout, question: &Question) -> Plan {
+    fn plan(&self, rollout: &mut Rollout<Set>, question: &Question) -> Plan<Set> {
         let mut question = question.clone();
         question.wishes.iter_mut().for_each(|wish| wish.stored.finished = None);
         question.ask(rollout)
@@ -426,7 +427,7 @@ impl Planner for ForgetsTheEnd {
 struct NeverForgives;
 
 impl Planner for NeverForgives {
-    fn plan(&self, rollout: &mut Rollout, question: &Question) -> Plan {
+    fn plan(&self, rollout: &mut Rollout<Set>, question: &Question) -> Plan<Set> {
         let mut plan = question.ask(rollout);
         let halted = question.wishes.iter().enumerate().filter(|(_, wish)| wish.stored.halt.is_some());
         let halted: BTreeSet<_> = halted.map(|(entry, _)| entry).collect();

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use drover_engine::{
+    revision::Set,
     revision::markers::Verdict,
     rollout::{Entry, Plan, member::Presence},
 };
@@ -140,7 +141,7 @@ impl History {
     pub(crate) fn play<'p>(
         &self,
         planner: &'p dyn Planner,
-        mut observe: impl FnMut(&mut World<'p>, &Plan, bool) -> Checked,
+        mut observe: impl FnMut(&mut World<'p>, &Plan<Set>, bool) -> Checked,
     ) -> Result<World<'p>, TestCaseError> {
         let mut world = self.world(planner);
         if self.is_settled {

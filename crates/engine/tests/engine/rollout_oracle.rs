@@ -6,11 +6,11 @@ use std::{collections::BTreeSet, time::Duration};
 
 use drover_api::{grammar::SetFingerprint, reference::ClusterName};
 use drover_engine::{
-    addon::configuration::Problem,
     presence::Source,
+    revision::Set,
     revision::markers::{Proof, Verdict},
     rollout::{
-        Goal, Plan,
+        Plan, Target,
         member::Member,
         strategy::{Stage, Strategy},
     },
@@ -29,25 +29,25 @@ pub(crate) fn later(time: Timestamp, length: Duration) -> Timestamp {
 }
 
 /// What is known of an add-on's present state.
-fn current_proof(member: &Member) -> Option<&Proof> {
+fn current_proof(member: &Member<Set>) -> Option<&Proof> {
     let addon = member.addon.as_ref()?;
     addon.proof.as_ref().filter(|proof| Some(&proof.set) == effective(addon).as_ref())
 }
 
-pub(crate) fn given(member: &Member) -> Option<&SetFingerprint> {
+pub(crate) fn given(member: &Member<Set>) -> Option<&SetFingerprint> {
     Some(&member.addon.as_ref()?.given.as_ref()?.set)
 }
 
-pub(crate) fn proof_of<'m>(member: &'m Member, set: &SetFingerprint) -> Option<&'m Proof> {
+pub(crate) fn proof_of<'m>(member: &'m Member<Set>, set: &SetFingerprint) -> Option<&'m Proof> {
     member.addon.as_ref()?.proof.as_ref().filter(|proof| proof.set == *set)
 }
 
-pub(crate) fn has_verdict(member: &Member, set: &SetFingerprint, verdict: Verdict) -> bool {
+pub(crate) fn has_verdict(member: &Member<Set>, set: &SetFingerprint, verdict: Verdict) -> bool {
     proof_of(member, set).is_some_and(|proof| proof.verdict == verdict)
 }
 
 /// Whether a cluster can be given anything now.
-pub(crate) fn is_ready(member: &Member) -> bool {
+pub(crate) fn is_ready(member: &Member<Set>) -> bool {
     let is_free = member.addon.as_ref().is_some_and(|addon| !addon.is_at_odds);
     is_free && member.is_online && !member.steering.is_skipped && !member.steering.is_paused
 }
@@ -102,7 +102,7 @@ impl World<'_> {
     }
 
     /// Who decides for a cluster: of the canary placements that select it the one that the others wait for, else the last in the list.
-    pub(crate) fn decides(&self, member: &Member) -> Option<usize> {
+    pub(crate) fn decides(&self, member: &Member<Set>) -> Option<usize> {
         let selecting = member.selections.iter().map(|selection| selection.placement);
         let listed: Vec<_> = selecting.filter(|entry| self.is_listed(*entry)).collect();
         let is_canary = |entry: &&usize| self.gated().any(|gated| self.canary(gated) == Some(**entry));
@@ -112,7 +112,7 @@ impl World<'_> {
         first.or(canaries.iter().max()).or(listed.iter().max()).copied().or_else(|| self.decided_by_nobody(member))
     }
 
-    fn decided_by_nobody(&self, member: &Member) -> Option<usize> {
+    fn decided_by_nobody(&self, member: &Member<Set>) -> Option<usize> {
         let addon = member.addon.as_ref()?;
         let has_list = (0..self.entries.len()).any(|entry| self.is_listed(entry));
         let nobody = self.entries.iter().position(|entry| entry.source == Source::Nobody)?;
@@ -120,7 +120,7 @@ impl World<'_> {
     }
 
     /// The clusters that an entry decides for.
-    pub(crate) fn decided(&self, entry: usize) -> impl Iterator<Item = (&ClusterName, &Member)> {
+    pub(crate) fn decided(&self, entry: usize) -> impl Iterator<Item = (&ClusterName, &Member<Set>)> {
         self.known.iter().filter(move |(_, member)| self.decides(member) == Some(entry))
     }
 
@@ -131,7 +131,7 @@ impl World<'_> {
 
     /// How many clusters count for an entry.
     pub(crate) fn total(&self, entry: usize) -> usize {
-        let counts = |(name, member): &(&ClusterName, &Member)| {
+        let counts = |(name, member): &(&ClusterName, &Member<Set>)| {
             let moves = self.decides(member);
             let is_overlap = |moves: usize| self.is_selected(name, entry) && self.ahead_of(entry).contains(&moves);
             moves == Some(entry) || moves.is_some_and(is_overlap)
@@ -166,7 +166,7 @@ impl World<'_> {
     }
 
     /// Whether a cluster that ran a revision is unhealthy, or not applied for the grace period.
-    pub(crate) fn is_unhealthy(&self, member: &Member, set: &SetFingerprint) -> bool {
+    pub(crate) fn is_unhealthy(&self, member: &Member<Set>, set: &SetFingerprint) -> bool {
         proof_of(member, set).is_some_and(|proof| match proof.verdict {
             Verdict::Unhealthy => true,
             Verdict::NoLongerApplied => later(proof.since, PATIENCE) <= self.now,
@@ -183,7 +183,7 @@ impl World<'_> {
     }
 
     /// Whether a cluster was given a set by an entry, and has failed with it.
-    pub(crate) fn has_failed(&self, entry: usize, member: &Member, set: &SetFingerprint) -> bool {
+    pub(crate) fn has_failed(&self, entry: usize, member: &Member<Set>, set: &SetFingerprint) -> bool {
         let Some(addon) = member.addon.as_ref().filter(|addon| !addon.is_at_odds) else { return false };
         let Some(given) = addon.given.as_ref().filter(|given| given.set == *set) else { return false };
         if member.steering.is_skipped {
@@ -216,7 +216,7 @@ impl World<'_> {
     }
 
     /// What an entry wants, as a plan has it.
-    pub(crate) fn wanted(&self, entry: usize, plan: &Plan) -> Option<Result<Goal, Problem>> {
+    pub(crate) fn wanted(&self, entry: usize, plan: &Plan<Set>) -> Option<Target<Set>> {
         let wish = &self.wishes[entry];
         let pin = plan.courses[entry].progress.pin.as_ref().filter(|pin| !pin.let_go);
         match (&wish.pin, pin) {
@@ -226,7 +226,7 @@ impl World<'_> {
     }
 
     /// What an entry wants, if that can be had.
-    pub(crate) fn wanted_set(&self, entry: usize, plan: &Plan) -> Option<SetFingerprint> {
+    pub(crate) fn wanted_set(&self, entry: usize, plan: &Plan<Set>) -> Option<SetFingerprint> {
         Some(self.wanted(entry, plan)?.ok()?.fingerprint)
     }
 
@@ -255,7 +255,7 @@ impl World<'_> {
         entry: usize,
         set: &SetFingerprint,
         cut_off: &BTreeSet<ClusterName>,
-        plan: &Plan,
+        plan: &Plan<Set>,
     ) -> Result<(), String> {
         let canary = self.canary(entry).ok_or("no such placement")?;
         if !self.wishes[canary].is_there {
@@ -285,9 +285,9 @@ impl World<'_> {
 
     /// Whether nobody is on the way to a set, or only those who have been for long, and nobody else can be begun.
     pub(crate) fn is_over(&self, entry: usize, set: &SetFingerprint) -> bool {
-        let may_begin = |member: &Member| is_ready(member) && given(member) != Some(set);
+        let may_begin = |member: &Member<Set>| is_ready(member) && given(member) != Some(set);
         let is_halted = self.is_overdrawn(entry, set) || self.all_outdated().contains(set);
-        let is_busy = |name: &ClusterName, member: &Member| {
+        let is_busy = |name: &ClusterName, member: &Member<Set>| {
             let is_awaited = member.is_online || self.strategy(entry).deadline.is_some();
             let is_in_flight = self.is_in_flight(name) && is_awaited;
             is_in_flight && !member.steering.is_skipped && !self.has_failed(entry, member, set)
@@ -297,7 +297,7 @@ impl World<'_> {
         let since = moving.filter_map(|(_, member)| member.addon.as_ref()?.given.as_ref().map(|given| given.since));
         let is_stuck = since.max().is_none_or(|since| later(since, STUCK_AFTER) <= self.now);
         // Clusters on the way to something else come first, each in its own slot.
-        let is_stray = |member: &Member| may_begin(member) && given(member) != self.stored_target(entry);
+        let is_stray = |member: &Member<Set>| may_begin(member) && given(member) != self.stored_target(entry);
         let strays = busy.iter().filter(|(_, member)| is_stray(member)).count();
         let taken = if strays > 0 { busy.len() - strays } else { busy.len() };
         let is_full = taken >= self.strategy(entry).window.of(self.total(entry));

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use drover_api::{drover::GateState, grammar::SetFingerprint, reference::ClusterName};
 use drover_engine::{
+    revision::Set,
     revision::markers::Verdict,
     rollout::{Hold, Plan, Shut, member::Member},
 };
@@ -58,8 +59,9 @@ pub(crate) fn never_more_than_the_window(planner: &dyn Planner, history: &Histor
                 continue;
             }
             let goal = plan.courses[entry].goal.clone();
-            let has_failed = |member: &Member| goal.as_ref().is_some_and(|goal| world.has_failed(entry, member, goal));
-            let is_busy = |name: &ClusterName, member: &Member| {
+            let has_failed =
+                |member: &Member<Set>| goal.as_ref().is_some_and(|goal| world.has_failed(entry, member, goal));
+            let is_busy = |name: &ClusterName, member: &Member<Set>| {
                 world.is_in_flight(name) && is_ready_but_for_pause(member) && !has_failed(member)
             };
             let busy = world.decided(entry).filter(|(name, member)| is_busy(name, member)).map(|(name, _)| name);
@@ -89,7 +91,7 @@ pub(crate) fn never_more_on_the_way_to_the_goal_than_the_window(planner: &dyn Pl
             if assigned.is_empty() {
                 continue;
             }
-            let is_busy = |name: &ClusterName, member: &Member| {
+            let is_busy = |name: &ClusterName, member: &Member<Set>| {
                 let is_on_the_way = given(member) == Some(goal) && world.is_in_flight(name);
                 is_on_the_way && is_ready_but_for_pause(member) && !world.has_failed(entry, member, goal)
             };
@@ -123,14 +125,14 @@ pub(crate) fn no_cluster_starts_before_earlier_groups_are_updated_and_soaked(
     Ok(())
 }
 
-fn is_ready_but_for_pause(member: &Member) -> bool {
+fn is_ready_but_for_pause(member: &Member<Set>) -> bool {
     let mut member = member.clone();
     member.steering.is_paused = false;
     is_ready(&member)
 }
 
 /// The clusters that an entry begins to move: those that were at rest, or had nothing.
-fn starts<'a>(world: &'a World, plan: &'a Plan, entry: usize) -> impl Iterator<Item = &'a ClusterName> {
+fn starts<'a>(world: &'a World, plan: &'a Plan<Set>, entry: usize) -> impl Iterator<Item = &'a ClusterName> {
     let of_entry = plan.gives.iter().filter(move |give| give.entry == entry).map(|give| &give.cluster);
     of_entry.filter(|name| !world.is_in_flight(name))
 }
@@ -269,7 +271,7 @@ pub(crate) fn nothing_passes_a_shut_gate(planner: &dyn Planner, history: &Histor
 }
 
 /// Whether each set that has become good behind a gate is trusted there, or was shown to be good by all canaries.
-fn opens_rightly(world: &World, plan: &Plan, cut_off: impl Fn(usize) -> BTreeSet<ClusterName>) -> Checked {
+fn opens_rightly(world: &World, plan: &Plan<Set>, cut_off: impl Fn(usize) -> BTreeSet<ClusterName>) -> Checked {
     for entry in world.gated() {
         let stored = &world.wishes[entry].stored;
         let gave = plan.gives.iter().filter(|give| give.entry == entry).map(|give| &give.set);
@@ -288,7 +290,7 @@ fn opens_rightly(world: &World, plan: &Plan, cut_off: impl Fn(usize) -> BTreeSet
 }
 
 /// Whether what was good last stays what it is because nothing else is.
-fn given_up(world: &World, plan: &Plan, entry: usize) -> bool {
+fn given_up(world: &World, plan: &Plan<Set>, entry: usize) -> bool {
     let good = &world.wishes[entry].stored.last_known_good;
     let is_given = plan.gives.iter().any(|give| give.entry == entry && Some(&give.set) == good.as_ref());
     let is_open = plan.courses[entry]
@@ -304,7 +306,7 @@ fn given_up(world: &World, plan: &Plan, entry: usize) -> bool {
 struct Watch(BTreeMap<usize, (SetFingerprint, BTreeSet<ClusterName>)>);
 
 impl Watch {
-    fn cut_off(&self, world: &World, plan: &Plan, entry: usize) -> BTreeSet<ClusterName> {
+    fn cut_off(&self, world: &World, plan: &Plan<Set>, entry: usize) -> BTreeSet<ClusterName> {
         let Some(canary) = world.canary(entry) else { return BTreeSet::new() };
         let watched = self.0.get(&entry).filter(|(set, _)| world.wanted_set(entry, plan).as_ref() == Some(set));
         let watched = watched.into_iter().flat_map(|(set, watched)| watched.iter().map(move |name| (set, name)));
@@ -317,7 +319,7 @@ impl Watch {
         watched.map(|(_, name)| name.clone()).collect()
     }
 
-    fn look(&mut self, world: &World, plan: &Plan) {
+    fn look(&mut self, world: &World, plan: &Plan<Set>) {
         for entry in world.gated() {
             let is_shut = |set: &SetFingerprint| plan.courses[entry].progress.last_known_good.as_ref() != Some(set);
             let wanted = world.wanted_set(entry, plan).filter(is_shut);
@@ -329,7 +331,7 @@ impl Watch {
                 continue;
             };
             let gets = |name: &ClusterName| plan.gives.iter().any(|give| give.cluster == *name && give.set == wanted);
-            let has = |member: &Member| given(member) == Some(&wanted) || proof_of(member, &wanted).is_some();
+            let has = |member: &Member<Set>| given(member) == Some(&wanted) || proof_of(member, &wanted).is_some();
             let tries =
                 |name: &&ClusterName| world.is_selected(name, canary) && (gets(name) || has(&world.known[*name]));
             let trying = world.known.keys().filter(tries).cloned();
@@ -448,7 +450,7 @@ pub(crate) fn what_is_halted_or_stuck_does_not_hold_up_its_cure(planner: &dyn Pl
 }
 
 /// Whether a cluster that ran its revision has to soak, to report again, or to apply it again.
-fn is_awaited(world: &World, entry: usize, member: &Member) -> bool {
+fn is_awaited(world: &World, entry: usize, member: &Member<Set>) -> bool {
     let proof = member.addon.as_ref().and_then(|addon| addon.proof.as_ref());
     proof.is_some_and(|proof| match proof.verdict {
         Verdict::Proven => crate::rollout_oracle::later(proof.since, world.strategy(entry).soak) > world.now,
@@ -545,7 +547,7 @@ pub(crate) fn a_quiet_fleet_with_canaries_comes_to_rest(planner: &dyn Planner, h
 }
 
 /// Whether there is something behind a hold that does not go away by itself.
-fn is_right_to_hold(world: &World, plan: &Plan, entry: usize, hold: &Hold) -> Checked {
+fn is_right_to_hold(world: &World, plan: &Plan<Set>, entry: usize, hold: &Hold<Set>) -> Checked {
     let canary = world.canary(entry);
     let is_right = match hold {
         Hold::Blocked(_) => world.wanted(entry, plan).is_some_and(|wanted| wanted.is_err()),
@@ -582,7 +584,7 @@ fn is_right_to_hold(world: &World, plan: &Plan, entry: usize, hold: &Hold) -> Ch
 }
 
 /// Whether a canary can not do what is waited for, though all do what they are told.
-fn is_right_to_wait_for(world: &World, plan: &Plan, canary: Option<usize>, name: &ClusterName) -> bool {
+fn is_right_to_wait_for(world: &World, plan: &Plan<Set>, canary: Option<usize>, name: &ClusterName) -> bool {
     let member = &world.known[name];
     let Some(canary) = canary else { return false };
     let is_moved_by_another = world.decides(member) != Some(canary);

@@ -20,7 +20,7 @@ use drover_engine::{
         markers::{Given, Proof, Verdict},
     },
     rollout::{
-        Entry, Goal, Plan, Rollout, Sets, Standing, Wish,
+        Entry, Goal, Plan, Rollout, Sets, Standing, TargetError, Wish,
         member::{Group, Member, Presence, Selection},
         strategy::Strategy,
     },
@@ -37,11 +37,11 @@ pub(crate) trait Planner {
         entries.to_vec()
     }
 
-    fn member(&self, member: &Member) -> Member {
+    fn member(&self, member: &Member<Set>) -> Member<Set> {
         member.clone()
     }
 
-    fn plan(&self, rollout: &mut Rollout, question: &Question) -> Plan {
+    fn plan(&self, rollout: &mut Rollout<Set>, question: &Question) -> Plan<Set> {
         question.ask(rollout)
     }
 }
@@ -54,7 +54,7 @@ impl Planner for Engine {}
 /// What a planner is asked, besides the clusters that it was told of.
 #[derive(Clone)]
 pub(crate) struct Question {
-    pub(crate) wishes: Vec<Wish>,
+    pub(crate) wishes: Vec<Wish<Set>>,
     pub(crate) retried: Option<Timestamp>,
     pub(crate) now: Timestamp,
     /// The sets whose contents are kept nowhere.
@@ -66,7 +66,7 @@ pub(crate) struct Question {
 }
 
 impl Question {
-    pub(crate) fn ask(&self, rollout: &mut Rollout) -> Plan {
+    pub(crate) fn ask(&self, rollout: &mut Rollout<Set>) -> Plan<Set> {
         let mut sets = SETS.clone();
         self.lost.iter().for_each(|set| sets.lose(set.clone(), some_config()));
         self.outdated.iter().for_each(|set| sets.outdate(set.clone()));
@@ -79,7 +79,7 @@ impl Question {
 /// The sets of all worlds.
 pub(crate) const LETTERS: [char; 5] = ['A', 'B', 'C', 'D', 'E'];
 
-static SETS: LazyLock<Sets> = LazyLock::new(|| {
+static SETS: LazyLock<Sets<Set>> = LazyLock::new(|| {
     let set = |letter: char| Arc::new(Set::new([config("settings", letter), config("extras", '0')], None));
     LETTERS.into_iter().map(set).map(|set| (set.fingerprint(), set)).collect()
 });
@@ -98,7 +98,7 @@ fn state(content: char) -> ConfigSpecHash {
 }
 
 /// A set, by letter.
-pub(crate) fn goal(letter: char) -> Goal {
+pub(crate) fn goal(letter: char) -> Goal<Set> {
     let (fingerprint, set) = SETS.iter().find(|(_, set)| letter_of(set) == letter).expect("a set of that letter");
     Goal { fingerprint: fingerprint.clone(), set: set.clone() }
 }
@@ -123,7 +123,7 @@ pub(crate) fn is_known(set: &SetFingerprint) -> bool {
 }
 
 /// What an add-on is to run: what it was given, with what a user has asked for instead.
-pub(crate) fn effective(addon: &Presence) -> Option<SetFingerprint> {
+pub(crate) fn effective(addon: &Presence<Set>) -> Option<SetFingerprint> {
     let given = &addon.given.as_ref()?.set;
     match &addon.overrides {
         None => Some(given.clone()),
@@ -141,8 +141,8 @@ pub(crate) fn own_extras() -> Overrides {
     Overrides { configs: [(type_("extras"), vec![state('9')])].into(), version: None }
 }
 
-pub(crate) fn missing_config() -> Problem {
-    Problem::Missing(some_config())
+pub(crate) fn missing_config() -> TargetError<Problem> {
+    TargetError::Configuration(Problem::Missing(some_config()))
 }
 
 fn some_config() -> ConfigName {
@@ -182,7 +182,7 @@ pub(crate) struct Cluster {
     pub(crate) matches: BTreeMap<usize, u32>,
     /// The placements that have decided for it. They drop it when it can not be reached.
     pub(crate) selected: BTreeMap<usize, u32>,
-    pub(crate) addon: Option<Presence>,
+    pub(crate) addon: Option<Presence<Set>>,
     pub(crate) is_online: bool,
     /// Whether placements keep it although it can not be reached.
     pub(crate) is_tolerated: bool,
@@ -215,7 +215,7 @@ impl Cluster {
         proof.is_some_and(|proof| proof.verdict.has_run())
     }
 
-    fn member(&self) -> Option<Member> {
+    fn member(&self) -> Option<Member<Set>> {
         if self.selected.is_empty() && self.addon.is_none() {
             return None;
         }
@@ -238,10 +238,10 @@ pub(crate) struct World<'p> {
     planner: &'p dyn Planner,
     pub(crate) entries: Vec<Entry>,
     /// What is configured, steered and stored for each entry.
-    pub(crate) wishes: Vec<Wish>,
+    pub(crate) wishes: Vec<Wish<Set>>,
     pub(crate) clusters: BTreeMap<ClusterName, Cluster>,
     /// What the hub has heard of the clusters.
-    pub(crate) known: BTreeMap<ClusterName, Member>,
+    pub(crate) known: BTreeMap<ClusterName, Member<Set>>,
     /// What those have come to run since they were assigned it.
     pub(crate) ran: BTreeMap<ClusterName, SetFingerprint>,
     pub(crate) retried: Option<Timestamp>,
@@ -250,7 +250,7 @@ pub(crate) struct World<'p> {
     /// The sets that another Drover has made.
     pub(crate) outdated: BTreeSet<SetFingerprint>,
     pub(crate) now: Timestamp,
-    rollout: Rollout,
+    rollout: Rollout<Set>,
     heard: Vec<ClusterName>,
 }
 
@@ -357,7 +357,7 @@ impl<'p> World<'p> {
         configured.map(|goal| goal.fingerprint.clone()).collect()
     }
 
-    pub(crate) fn plan(&mut self) -> Plan {
+    pub(crate) fn plan(&mut self) -> Plan<Set> {
         let question = self.question();
         self.planner.plan(&mut self.rollout, &question)
     }
@@ -368,7 +368,7 @@ impl<'p> World<'p> {
     }
 
     /// What a hub plans that has just started, and has heard only what this one has heard, in that order.
-    pub(crate) fn plan_from_scratch(&self, order: impl Iterator<Item = ClusterName>) -> Plan {
+    pub(crate) fn plan_from_scratch(&self, order: impl Iterator<Item = ClusterName>) -> Plan<Set> {
         let mut rollout = Rollout::new(self.planner.entries(&self.entries));
         let mut question = Question { heard: Vec::new(), ..self.question() };
         for name in order {
@@ -379,7 +379,7 @@ impl<'p> World<'p> {
     }
 
     /// Remembers what has to be remembered, and then gives.
-    pub(crate) fn write(&mut self, plan: &Plan, writes: Writes) {
+    pub(crate) fn write(&mut self, plan: &Plan<Set>, writes: Writes) {
         let done = |index: usize| match writes {
             Writes::All => true,
             Writes::None => false,
@@ -406,7 +406,7 @@ impl<'p> World<'p> {
     }
 
     /// Whether everything is stored that a plan has to remember.
-    pub(crate) fn has_stored(&self, plan: &Plan) -> bool {
+    pub(crate) fn has_stored(&self, plan: &Plan<Set>) -> bool {
         self.wishes.iter().zip(&plan.courses).all(|(wish, course)| wish.stored == course.progress)
     }
 
@@ -418,7 +418,7 @@ impl<'p> World<'p> {
 
     /// Lets the hub work until nothing changes any more, while all that can be reached do what they are told. Returns the plan
     /// that it comes to rest with, or nothing if it does not.
-    pub(crate) fn settle(&mut self) -> Option<Plan> {
+    pub(crate) fn settle(&mut self) -> Option<Plan<Set>> {
         for _ in 0..300 {
             let mut is_quiet = self.comply();
             let plan = self.plan();

@@ -13,6 +13,7 @@ use drover_api::{
 };
 use drover_engine::{
     addon::catalog::Template,
+    revision::Set,
     rollout::{Course, Rollout},
     steering::Steering,
 };
@@ -32,9 +33,9 @@ pub(crate) struct Book(Mutex<Pages>);
 #[derive(Debug)]
 pub(crate) struct Pages {
     /// The clusters, by how they stand.
-    pub(super) rollout: Rollout,
+    pub(super) rollout: Rollout<Set>,
     /// The courses that were last set.
-    pub(super) courses: Vec<Course>,
+    pub(super) courses: Vec<Course<Set>>,
     /// What all clusters were looked at by.
     pub(super) context: Context,
     /// What was taken up of what people ask for on single clusters.
@@ -94,7 +95,7 @@ impl Book {
 
 impl Pages {
     /// Begins anew, with other ways in which clusters get the add-on.
-    pub(super) fn begin(&mut self, rollout: Rollout) {
+    pub(super) fn begin(&mut self, rollout: Rollout<Set>) {
         *self = Self { rollout, counted: self.counted, is_filled: true, ..Self::default() };
     }
 

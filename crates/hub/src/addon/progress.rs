@@ -51,7 +51,7 @@ pub(crate) struct Subject<'a> {
 struct Part {
     failure: Option<Failure>,
     /// What it waits for, if it has nothing.
-    wait: Option<Hold>,
+    wait: Option<Hold<Set>>,
     /// The version that its placement asks for, and that does not exist.
     invalid_version: Option<Version>,
 }
@@ -188,7 +188,9 @@ fn part(on_cluster: &ManagedClusterAddOn, pages: &Pages) -> Part {
         Reason::Held(hold) => Some(hold),
         _ => None,
     };
-    let problem = standing.and_then(|(entry, _)| pages.courses.get(entry)).and_then(|course| course.problem.as_ref());
+    let problem = standing
+        .and_then(|(entry, _)| pages.courses.get(entry))
+        .and_then(|course| course.problem.as_ref()?.configuration());
     let invalid_version = problem.and_then(invalid_version);
     Part { failure, wait, invalid_version }
 }

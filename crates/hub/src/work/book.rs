@@ -14,7 +14,7 @@ use drover_api::{
 use drover_engine::{
     presence::Absence,
     rollout::{Course, Rollout},
-    work::replica_set::tally::Tally,
+    work::replica_set::{revision::Template, tally::Tally},
 };
 use drover_runtime::clock::after;
 use k8s_openapi::jiff::Timestamp;
@@ -32,9 +32,9 @@ pub(crate) struct Book(Mutex<Pages>);
 #[derive(Debug)]
 pub(super) struct Pages {
     /// The clusters, by how they stand.
-    pub(super) rollout: Rollout,
+    pub(super) rollout: Rollout<Template>,
     /// The courses that were last set.
-    pub(super) courses: Vec<Course>,
+    pub(super) courses: Vec<Course<Template>>,
     /// What is remembered of each placement, by its name, as long as the template stays.
     pub(super) remembered: BTreeMap<String, RolloutProgress>,
     /// What all clusters were looked at by; nothing before the first look.
@@ -99,7 +99,7 @@ impl Book {
 
 impl Pages {
     /// Begins anew, with other placements or strategies.
-    pub(super) fn begin(&mut self, rollout: Rollout) {
+    pub(super) fn begin(&mut self, rollout: Rollout<Template>) {
         self.sums = vec![Tally::default(); rollout.entries().len()];
         (self.sum, self.tallies) = (Tally::default(), BTreeMap::new());
         (self.rollout, self.courses) = (rollout, Vec::new());

@@ -16,7 +16,9 @@ use drover_engine::{
     rollout::{Entry, Goal, Plan as Planned, Rollout, Sets, Wish, member::Selection, strategy::Strategy},
     work::replica_set::{
         member::{Held, Spot, member},
-        naming, selection,
+        naming,
+        revision::Template,
+        selection,
         status::{self, Facts, Obstacle, Placing},
         tally::Tally,
     },
@@ -209,9 +211,9 @@ impl<'a> Case<'a> {
     }
 
     /// Has the planner decide, and remembers what it says.
-    fn plan(&self, pages: &mut Pages) -> Planned {
-        let goal = Goal::whole(self.blueprint.goal.clone());
-        let sets: Sets = [(goal.fingerprint.clone(), Arc::clone(&goal.set))].into_iter().collect();
+    fn plan(&self, pages: &mut Pages) -> Planned<Template> {
+        let goal = Goal { fingerprint: self.blueprint.goal.clone(), set: Arc::new(Template) };
+        let sets: Sets<Template> = [(goal.fingerprint.clone(), Arc::clone(&goal.set))].into_iter().collect();
         let wishes: Vec<_> = self
             .placements
             .iter()
@@ -231,7 +233,7 @@ impl<'a> Case<'a> {
     }
 
     /// Removes the works of clusters that nothing selects any more, where that is sure, and says when it is to be decided on again.
-    fn removals(&self, pages: &mut Pages, planned: &Planned) -> (Vec<Write<Fleet>>, Option<Timestamp>) {
+    fn removals(&self, pages: &mut Pages, planned: &Planned<Template>) -> (Vec<Write<Fleet>>, Option<Timestamp>) {
         let are_clear = self.placements.iter().all(|listed| listed.decided.is_ok());
         if !are_clear || self.placements.is_empty() {
             pages.absent.values_mut().for_each(|absence| *absence = None);

@@ -3,6 +3,7 @@
 use drover_api::grammar::SetFingerprint;
 use k8s_openapi::jiff::Timestamp;
 
+use super::revision::Template;
 use crate::{
     revision::markers::{Given, Proof, Verdict},
     rollout::member::{Member, Presence, Selection},
@@ -115,7 +116,7 @@ impl Placed {
 
 /// A cluster, as the planner sees it.
 #[must_use]
-pub fn member(spot: &Spot, selections: Vec<Selection>, is_online: bool, held: &Held) -> Member {
+pub fn member(spot: &Spot, selections: Vec<Selection>, is_online: bool, held: &Held) -> Member<Template> {
     let presence = match spot {
         Spot::Work(placed) => Some(Presence {
             given: Some(Given { set: placed.set.clone(), since: placed.given }),
@@ -132,6 +133,8 @@ pub fn member(spot: &Spot, selections: Vec<Selection>, is_online: bool, held: &H
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use drover_api::{drover::RolloutProgress, reference::PlacementRef};
     use serde_json::{Value, json};
 
@@ -164,7 +167,7 @@ mod tests {
         Held { goal, soaks, is_gradual: true, settled: None, now: at(now) }
     }
 
-    fn plan(strategy: &Value, works: &[(&str, Spot)], held: &Held) -> (Rollout, Plan) {
+    fn plan(strategy: &Value, works: &[(&str, Spot)], held: &Held) -> (Rollout<Template>, Plan<Template>) {
         let written = serde_json::from_value(strategy.clone()).expect("a strategy");
         let strategy = Strategy::of_ocm(Some(&written), None);
         let placement = PlacementRef { namespace: "default".to_owned(), name: "all".to_owned() };
@@ -173,15 +176,15 @@ mod tests {
             let selection = Selection { placement: 0, group: Group::default() };
             rollout.update(&(*cluster).into(), Some(member(spot, vec![selection], true, held)));
         }
-        let goal = Goal::whole(held.goal.clone());
+        let goal = Goal { fingerprint: held.goal.clone(), set: Arc::new(Template) };
         let stored = RolloutProgress { wanted: Some(goal.fingerprint.clone()), ..RolloutProgress::default() };
-        let sets: Sets = [(goal.fingerprint.clone(), goal.set.clone())].into_iter().collect();
+        let sets: Sets<Template> = [(goal.fingerprint.clone(), goal.set.clone())].into_iter().collect();
         let wish = Wish { configured: Some(Ok(goal)), is_there: true, pause: None, pin: None, stored };
         let plan = rollout.plan(&[wish], &sets, None, held.now);
         (rollout, plan)
     }
 
-    fn given(plan: &Plan) -> Vec<&str> {
+    fn given(plan: &Plan<Template>) -> Vec<&str> {
         plan.gives.iter().map(|give| give.cluster.as_str()).collect()
     }
 

@@ -7,7 +7,7 @@ use drover_api::{
 };
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
-use super::{naming::Unfit, tally::Tally};
+use super::{naming::Unfit, revision::Template, tally::Tally};
 use crate::{
     condition::{Holds, Word, holds, with_words, word},
     presence::{Decided, Unclear},
@@ -43,7 +43,7 @@ pub struct Placing<'a> {
     /// The works that it decides for, counted.
     pub tally: Tally,
     /// What it does now, if anything.
-    pub course: Option<&'a Course>,
+    pub course: Option<&'a Course<Template>>,
 }
 
 /// What the status of a set follows from.

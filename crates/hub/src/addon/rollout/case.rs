@@ -24,7 +24,7 @@ use drover_engine::{
         markers::{Given, Proof},
     },
     rollout::{
-        Course, Give, Goal, Happening, Hold, Plan as Planned, Rollout, Sets, Standing, Wish,
+        Course, Give, Goal, Happening, Hold, Plan as Planned, Rollout, Sets, Standing, Target, TargetError, Wish,
         member::{Member, Presence, Selection},
     },
     steering::{self, Steering},
@@ -171,7 +171,7 @@ impl Case<'_> {
     }
 
     /// Has those be looked at who are on their way: their works may have said something that nobody has heard.
-    fn have_those_look_who_move(&self, rollout: &Rollout) {
+    fn have_those_look_who_move(&self, rollout: &Rollout<Set>) {
         let is_moving =
             |cluster: &&ClusterName| matches!(rollout.standing(cluster), Some((_, Standing::Moving { .. })));
         for cluster in rollout.members().map(|(cluster, _)| cluster).filter(is_moving) {
@@ -186,7 +186,7 @@ impl Case<'_> {
     }
 
     /// All clusters that the add-on may have to do with.
-    fn everybody(&self, rollout: &Rollout) -> BTreeSet<ClusterName> {
+    fn everybody(&self, rollout: &Rollout<Set>) -> BTreeSet<ClusterName> {
         let known = rollout.members().map(|(cluster, _)| cluster.clone());
         let with_addon =
             self.fleet.addons.on_clusters(&self.key.name).map(|on_cluster| ClusterName::from(&*on_cluster.namespace));
@@ -208,7 +208,7 @@ impl Case<'_> {
         on_cluster: Option<&ManagedClusterAddOn>,
         pages: &Pages,
         shelf: &Shelf,
-    ) -> Option<Member> {
+    ) -> Option<Member<Set>> {
         let selections = self.selections(cluster, &pages.rollout);
         if selections.is_empty() && on_cluster.is_none() {
             return None;
@@ -221,7 +221,7 @@ impl Case<'_> {
     }
 
     /// An add-on that is on a cluster, as a rollout sees it.
-    fn presence(&self, addon: &ManagedClusterAddOn, shelf: &Shelf) -> Presence {
+    fn presence(&self, addon: &ManagedClusterAddOn, shelf: &Shelf) -> Presence<Set> {
         let conditions = addon.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
         let own = shelf.own(addon);
         let overrides = own.as_ref().and_then(|own| own.overrides.as_ref().ok());
@@ -276,7 +276,7 @@ impl Case<'_> {
         current(proof, &evidence, self.now)
     }
 
-    fn selections(&self, cluster: &ClusterName, rollout: &Rollout) -> Vec<Selection> {
+    fn selections(&self, cluster: &ClusterName, rollout: &Rollout<Set>) -> Vec<Selection> {
         let Some(by) = self.fleet.selections.get(cluster) else { return Vec::new() };
         let placements = rollout.entries().iter().enumerate();
         let placements = placements.filter_map(|(index, entry)| Some((index, entry.source.placement()?)));
@@ -293,13 +293,14 @@ impl Case<'_> {
     }
 
     /// What is wanted of the clusters of each entry.
-    fn wishes(&self, pages: &Pages, shelf: &Shelf) -> Vec<Wish> {
+    fn wishes(&self, pages: &Pages, shelf: &Shelf) -> Vec<Wish<Set>> {
         let entries = pages.rollout.entries().iter();
         entries
             .map(|entry| {
-                let strategy = entry.strategy.as_ref().map(drop).map_err(|error| Problem::Strategy(error.to_string()));
-                let configured =
-                    strategy.map_or_else(|problem| Some(Err(problem)), |()| self.configured(&entry.source, shelf));
+                let configured = match &entry.strategy {
+                    Ok(_) => self.configured(&entry.source, shelf),
+                    Err(unreadable) => Some(Err(TargetError::Strategy(unreadable.clone()))),
+                };
                 let configured = configured.map(|configured| configured.and_then(|goal| self.can_be_kept(goal)));
                 Wish {
                     configured,
@@ -321,34 +322,35 @@ impl Case<'_> {
         self.fleet.addons.choice(self.key).and_then(Choice::mistake)
     }
 
-    fn configured(&self, source: &Source, shelf: &Shelf) -> Option<Result<Goal, Problem>> {
+    fn configured(&self, source: &Source, shelf: &Shelf) -> Option<Target<Set>> {
         let placement = match source {
             Source::Canaries(_) => return None,
             Source::Nobody if self.mistake() == Some(Hindrance::NoPlacements) => {
-                return Some(Err(Problem::NoPlacements));
+                return Some(Err(TargetError::Configuration(Problem::NoPlacements)));
             }
             Source::Nobody => None,
             Source::Listed(placement) if !self.is_there(placement) => {
-                return Some(Err(Problem::NoPlacement(placement.clone())));
+                return Some(Err(TargetError::Configuration(Problem::NoPlacement(placement.clone()))));
             }
             Source::Listed(placement) => listed(self.addon).iter().find(|entry| entry.placement == *placement),
         };
         let former = self.stored().and_then(|status| wanted_set(status, source));
-        Some(shelf.configured(placement, former.as_ref()).map(|configured| {
+        let configured = shelf.configured(placement, former.as_ref()).map_err(TargetError::Configuration);
+        Some(configured.map(|configured| {
             let set = Arc::new(configured.set);
             Goal { fingerprint: set.fingerprint(), set }
         }))
     }
 
     /// What is configured, unless the server does not take what has to be written down before anybody is given it.
-    fn can_be_kept(&self, goal: Goal) -> Result<Goal, Problem> {
+    fn can_be_kept(&self, goal: Goal<Set>) -> Target<Set> {
         let is_kept = match self.refusal.map(|refusal| refusal.matter) {
             None => true,
             Some(Matter::Record) => false,
             Some(Matter::Content) => config::missing(self.fleet, goal.set.configs()).is_empty(),
         };
         let why = || self.refusal.map(|refusal| refusal.why.clone()).unwrap_or_default();
-        if is_kept { Ok(goal) } else { Err(Problem::NotKept(why())) }
+        if is_kept { Ok(goal) } else { Err(TargetError::Configuration(Problem::NotKept(why()))) }
     }
 
     fn is_refused(&self, matter: Matter) -> bool {
@@ -356,7 +358,7 @@ impl Case<'_> {
     }
 
     /// All sets that are wished for or remembered.
-    fn sets(&self, wishes: &[Wish]) -> Sets {
+    fn sets(&self, wishes: &[Wish<Set>]) -> Sets<Set> {
         let mut sets = registry::stored(self.stored());
         for set in self.stored().into_iter().flat_map(|status| &status.sets) {
             if let Some(lost) = set.configs.iter().find(|config| self.fleet.configs.is_lost(config)) {
@@ -373,7 +375,7 @@ impl Case<'_> {
     }
 
     /// Has those be looked at who say something else now, though nothing of theirs has changed.
-    fn have_others_look(&self, pages: &mut Pages, planned: &Planned) {
+    fn have_others_look(&self, pages: &mut Pages, planned: &Planned<Set>) {
         let mark = |cluster: &ClusterName| {
             self.fleet.queues.addons.mark(ObjectKey::namespaced(cluster.as_str(), &self.key.name));
         };
@@ -390,7 +392,7 @@ impl Case<'_> {
     }
 
     /// The contents of what is wanted, and of what is remembered, as far as they are not kept but still can be.
-    fn revisions(&self, wishes: &[Wish]) -> Vec<Write<Fleet>> {
+    fn revisions(&self, wishes: &[Wish<Set>]) -> Vec<Write<Fleet>> {
         if self.refusal.is_some() {
             return Vec::new();
         }
@@ -412,18 +414,18 @@ impl Case<'_> {
     }
 
     /// What clusters are given now.
-    fn gives(&self, planned: &Planned, sets: &Sets, shelf: &Shelf) -> Vec<Write<Fleet>> {
+    fn gives(&self, planned: &Planned<Set>, sets: &Sets<Set>, shelf: &Shelf) -> Vec<Write<Fleet>> {
         planned.gives.iter().take(AT_ONCE).filter_map(|give| self.give(give, sets, shelf)).collect()
     }
 
-    fn give(&self, give: &Give, sets: &Sets, shelf: &Shelf) -> Option<Write<Fleet>> {
+    fn give(&self, give: &Give, sets: &Sets<Set>, shelf: &Shelf) -> Option<Write<Fleet>> {
         let on_cluster = self.on_cluster(&give.cluster)?;
         let subject = Subject { fleet: self.fleet, on_cluster, shelf, now: self.now };
         let given = Given { set: give.set.clone(), since: self.now };
         progress::given(&subject, &given, sets.get(&give.set)?)
     }
 
-    fn events(&self, rollout: &Rollout, planned: &Planned) -> Vec<Event> {
+    fn events(&self, rollout: &Rollout<Set>, planned: &Planned<Set>) -> Vec<Event> {
         let happenings = planned.happenings.iter();
         happenings
             .filter_map(|(entry, happening)| {
@@ -433,7 +435,7 @@ impl Case<'_> {
             .collect()
     }
 
-    fn event(&self, source: &Source, course: &Course, happening: &Happening) -> Option<Event> {
+    fn event(&self, source: &Source, course: &Course<Set>, happening: &Happening) -> Option<Event> {
         let counts = course.progress.clusters.clone().unwrap_or_default();
         let place = source.placement().map_or_else(|| "no placement".to_owned(), ToString::to_string);
         let total = counts.total;
@@ -473,19 +475,19 @@ impl Case<'_> {
 }
 
 /// The version that clusters of an entry are asked for and that there is not.
-fn invalid_version(course: Option<&Course>) -> Option<&Version> {
-    match course?.problem.as_ref()? {
+fn invalid_version(course: Option<&Course<Set>>) -> Option<&Version> {
+    match course?.problem.as_ref()?.configuration()? {
         Problem::UnsupportedVersion { version, .. } => Some(version),
         _ => None,
     }
 }
 
 /// What clusters of an entry say that they wait for.
-fn wait_of(course: Option<&Course>) -> Option<String> {
+fn wait_of(course: Option<&Course<Set>>) -> Option<String> {
     course?.hold.as_ref().map(Hold::in_short)
 }
 
-fn goals(wishes: &[Wish]) -> impl Iterator<Item = &Goal> {
+fn goals(wishes: &[Wish<Set>]) -> impl Iterator<Item = &Goal<Set>> {
     wishes.iter().filter_map(|wish| wish.configured.as_ref()?.as_ref().ok())
 }
 

@@ -19,7 +19,7 @@ use drover_engine::{
     condition::{self, Holds, Says},
     presence::Source,
     revision::Set,
-    rollout::{Course, Plan, Rollout, Sets, Wish},
+    rollout::{Course, Plan, Rollout, Sets, TargetError, Wish},
     steering::Steering,
 };
 use drover_runtime::clock::after;
@@ -42,11 +42,11 @@ const ACCEPTED: &str = "Accepted";
 pub(super) struct Summary<'a> {
     pub(super) case: &'a Case<'a>,
     pub(super) shelf: &'a Shelf<'a>,
-    pub(super) wishes: &'a [Wish],
-    pub(super) sets: &'a Sets,
-    pub(super) planned: &'a Plan,
+    pub(super) wishes: &'a [Wish<Set>],
+    pub(super) sets: &'a Sets<Set>,
+    pub(super) planned: &'a Plan<Set>,
     pub(super) acknowledged: Option<Acknowledged>,
-    pub(super) rollout: &'a Rollout,
+    pub(super) rollout: &'a Rollout<Set>,
 }
 
 impl Summary<'_> {
@@ -116,7 +116,7 @@ impl Summary<'_> {
     }
 
     /// The courses of entries that give clusters something.
-    fn courses(&self) -> impl Iterator<Item = (&Source, &Course)> {
+    fn courses(&self) -> impl Iterator<Item = (&Source, &Course<Set>)> {
         let entries = self.rollout.entries().iter().zip(&self.planned.courses);
         let entries = entries.filter(|(entry, course)| match entry.source {
             Source::Listed(_) => true,
@@ -207,7 +207,7 @@ impl Summary<'_> {
         let (_, wish) = entries.find(|(entry, _)| entry.source == *source)?;
         match wish.configured.as_ref()? {
             Ok(goal) => Some(Arc::clone(&goal.set)),
-            Err(Problem::Forbidden(_)) => {
+            Err(TargetError::Configuration(Problem::Forbidden(_))) => {
                 let mut placements = listed(self.case.addon).iter();
                 let placement = placements.find(|entry| Some(&entry.placement) == source.placement());
                 self.shelf.listed(placement).map(Arc::new)
@@ -224,7 +224,7 @@ impl Summary<'_> {
     }
 
     /// What is going on with the clusters of an entry, as far as there is a word for it.
-    fn progress(&self, course: &Course) -> Progress {
+    fn progress(&self, course: &Course<Set>) -> Progress {
         let is_install = !course.progress.is_upgrade;
         let state = course.progress.state.unwrap_or(RolloutState::RollingOut);
         match (state, is_install) {
@@ -247,7 +247,7 @@ impl Summary<'_> {
 }
 
 /// What there is to say of an entry besides its counts.
-fn note(course: &Course) -> Option<String> {
+fn note(course: &Course<Set>) -> Option<String> {
     let hold = course.hold.as_ref().filter(|_| course.progress.state != Some(RolloutState::Complete));
     let hold = hold.map(ToString::to_string).or_else(|| course.problem.as_ref().map(ToString::to_string));
     let pin = course.progress.pin.as_ref().filter(|pin| course.progress.wanted.as_ref() == Some(&pin.set));
@@ -257,7 +257,7 @@ fn note(course: &Course) -> Option<String> {
     (!notes.is_empty()).then(|| notes.join(", "))
 }
 
-fn counts(course: &Course) -> Counts {
+fn counts(course: &Course<Set>) -> Counts {
     let clusters = course.progress.clusters.clone().unwrap_or_default();
     let failed = to_size(clusters.failed);
     Counts {
@@ -269,7 +269,7 @@ fn counts(course: &Course) -> Counts {
     }
 }
 
-fn total(course: &Course) -> i32 {
+fn total(course: &Course<Set>) -> i32 {
     course.progress.clusters.as_ref().map_or(0, |clusters| clusters.total)
 }
 

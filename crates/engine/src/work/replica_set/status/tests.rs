@@ -9,7 +9,7 @@ fn at(second: i64) -> Timestamp {
 }
 
 /// What a placement does that has proven so many of its clusters.
-fn course(total: i32, proven: i32, hold: Option<Hold>) -> Course {
+fn course(total: i32, proven: i32, hold: Option<Hold<Template>>) -> Course<Template> {
     let state = if total == proven { RolloutState::Complete } else { RolloutState::RollingOut };
     let failed = if matches!(hold, Some(Hold::Halted { .. })) { total - proven } else { 0 };
     Course {
@@ -33,7 +33,7 @@ fn tally(desired: i64, well: i64) -> Tally {
 struct Case {
     decided: Result<Decided, Unclear>,
     tally: Tally,
-    course: Course,
+    course: Course<Template>,
     obstacle: Option<Obstacle>,
 }
 
