@@ -14,6 +14,7 @@ pub mod hash;
 pub mod join;
 pub mod jsonpath;
 pub mod placement;
+pub mod plan;
 mod plural;
 mod quantity;
 pub mod registration;

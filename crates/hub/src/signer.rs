@@ -2,13 +2,19 @@
 //!
 //! What a certificate says is decided by the engine. The Secret is read when a certificate is signed, and the key is forgotten afterwards.
 
-use drover_engine::certificate::{Algorithm, Authority, SigningFlaw, draft};
-use drover_runtime::{store::ObjectKey, write::Write};
+use std::{borrow::Cow, error::Error, sync::Arc};
+
+use drover_engine::{
+    certificate::{Algorithm, Authority, SigningFlaw, draft},
+    plan::{Verb, Write},
+};
+use drover_runtime::{action::Action, pace::is_busy, store::ObjectKey, write::Writer};
 use k8s_openapi::{
     ByteString,
     api::{certificates::v1::CertificateSigningRequest, core::v1::Secret},
     jiff::{SignedDuration, Timestamp},
 };
+use kube::{Api, Resource};
 use rustls::{
     SignatureScheme,
     crypto::ring::sign::any_supported_type,
@@ -33,14 +39,79 @@ const ALGORITHMS: [(SignatureScheme, Algorithm); 4] = [
 const LIFETIME: SignedDuration = SignedDuration::from_hours(24);
 
 /// Gives an approved request its certificate, signed with the CA in a Secret.
-pub(crate) fn signing(request: &CertificateSigningRequest, ca: ObjectKey, now: Timestamp) -> Write<Fleet> {
-    let approved = request.clone();
-    Write::status_from(request, ca, move |secret: &Secret| {
-        let mut wanted = approved.clone();
-        let certificate = sign(secret, &approved, now)?;
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Sign {
+    pub(crate) request: Arc<CertificateSigningRequest>,
+    /// The Secret.
+    pub(crate) ca: ObjectKey,
+    /// The certificate is valid from then on.
+    pub(crate) now: Timestamp,
+}
+
+impl Action<Fleet> for Sign {
+    fn verb(&self) -> Verb {
+        Verb::Patch
+    }
+
+    fn kind(&self) -> Cow<'static, str> {
+        CertificateSigningRequest::kind(&())
+    }
+
+    fn key(&self) -> ObjectKey {
+        ObjectKey::of(&*self.request)
+    }
+
+    async fn execute(&self, writer: Writer<Fleet>) -> Result<(), kube::Error> {
+        let Self { request, ca, now } = self;
+        let secrets = Api::<Secret>::namespaced(writer.client.clone(), &ca.namespace);
+        let secret = secrets.get(&ca.name).await.map_err(|error| self.unread(error))?;
+        let certificate = sign(&secret, request, *now).map_err(|flaw| self.unusable(flaw))?;
+        let mut wanted = CertificateSigningRequest::clone(request);
         wanted.status.get_or_insert_default().certificate = Some(ByteString(certificate));
-        Ok(wanted)
-    })
+        match Write::status(&**request, &wanted) {
+            Some(write) => writer.send(&write).await,
+            None => Ok(()),
+        }
+    }
+}
+
+impl Sign {
+    /// What it means that the Secret was not read. That the Secret is missing must not be taken for
+    /// an answer that the request is.
+    fn unread(&self, error: kube::Error) -> kube::Error {
+        match error {
+            kube::Error::Api(status) if !is_busy(&status) => self.unusable(status.message.clone()),
+            error => error,
+        }
+    }
+
+    fn unusable(&self, why: impl Into<Box<dyn Error + Send + Sync>>) -> kube::Error {
+        UnusableCa { ca: self.ca.clone(), source: why.into() }.into()
+    }
+}
+
+/// No certificate can be signed with a CA.
+#[derive(Debug, thiserror::Error)]
+#[error("the Secret {ca} is of no use: {source}")]
+pub(crate) struct UnusableCa {
+    pub(crate) ca: ObjectKey,
+    pub(crate) source: Box<dyn Error + Send + Sync>,
+}
+
+impl UnusableCa {
+    /// What an action says that failed for this reason.
+    pub(crate) fn in_error(error: &kube::Error) -> Option<&Self> {
+        match error {
+            kube::Error::Service(error) => error.downcast_ref(),
+            _ => None,
+        }
+    }
+}
+
+impl From<UnusableCa> for kube::Error {
+    fn from(unusable: UnusableCa) -> Self {
+        Self::Service(Box::new(unusable))
+    }
 }
 
 /// The certificate that an approved request gets from the CA in a Secret, in PEM.

@@ -4,12 +4,14 @@
 mod tests;
 
 use std::{
+    borrow::Cow,
     fmt,
     panic::AssertUnwindSafe,
     pin::pin,
     sync::{Arc, OnceLock},
 };
 
+use drover_engine::plan::{Event, Plan, Verb, Write};
 use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
 use k8s_openapi::jiff::Timestamp;
 use kube::Client;
@@ -18,14 +20,16 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, error, warn};
 
 use crate::{
+    action::Action,
     clock::Clock,
-    events::{Event, Recorder},
+    events::Recorder,
     fleet::Shared,
     gate::Gate,
     metrics::{Metrics, Outcome},
     pace::{Failure, Pace, Place},
     queue::{Done, Queue},
-    write::Write,
+    views::{Caches, Views},
+    write::Writer,
 };
 
 /// How often in a row somebody else may be faster before that is told: there may be something that is not seen.
@@ -39,57 +43,17 @@ pub trait Reconciler<F>: Send + Sync + 'static {
     /// What is decided on: usually an object.
     type Key: Ord + Clone + fmt::Display + Send + Sync + 'static;
 
+    /// What it does that takes more than one request; [`NoAction`](drover_engine::plan::NoAction) if nothing does.
+    type Action: Action<F>;
+
     /// Who it is: in logs and metrics, and as the owner of the fields that it writes.
     const NAME: &'static str;
 
     /// Decides, with the fleet in view. It must not wait for anything.
-    fn plan(&self, fleet: &F, key: &Self::Key, now: Timestamp) -> Plan<F>;
+    fn plan(&self, fleet: &F, key: &Self::Key, now: Timestamp) -> Plan<Self::Action>;
 
     /// Takes note that the server did not take a write of the last plan; of several, the worst. The key is decided on again.
     fn refused(&self, _key: &Self::Key, _write: &str, _error: &kube::Error) {}
-}
-
-/// What is to be done about one key.
-#[derive(Debug)]
-pub struct Plan<F> {
-    /// What is written, in this order; if one fails the rest is decided on anew.
-    pub writes: Vec<Write<F>>,
-    /// What is written after that, all at the same time as far as there are places; one that fails holds up no other. The
-    /// key is not decided on again before all of them are answered.
-    pub together: Vec<Write<F>>,
-    /// When the key wants attention again although nothing has changed.
-    pub wake: Option<Timestamp>,
-    /// What is said when the writes are written, whatever has become of those that are written together. A plan that is made again
-    /// says it again, so it should go with writes that are needed once.
-    pub events: Vec<Event>,
-}
-
-impl<F> Default for Plan<F> {
-    fn default() -> Self {
-        Self { writes: Vec::new(), together: Vec::new(), wake: None, events: Vec::new() }
-    }
-}
-
-impl<F> Plan<F> {
-    /// The same plan, with something that is written before.
-    #[must_use]
-    pub fn after(mut self, writes: Vec<Write<F>>) -> Self {
-        self.writes.splice(..0, writes);
-        self
-    }
-
-    /// The same plan, with something to say when all is written.
-    #[must_use]
-    pub fn saying(mut self, events: impl IntoIterator<Item = Event>) -> Self {
-        self.events.extend(events);
-        self
-    }
-}
-
-impl<F> FromIterator<Write<F>> for Plan<F> {
-    fn from_iter<I: IntoIterator<Item = Write<F>>>(writes: I) -> Self {
-        Self { writes: writes.into_iter().collect(), ..Self::default() }
-    }
 }
 
 /// What all controllers of a process work with.
@@ -107,14 +71,16 @@ pub struct Tools<F> {
     pub metrics: Metrics,
     /// Who this process is, in its events.
     pub identity: Option<String>,
+    /// How answers to writes enter the fleet.
+    pub views: Arc<Views<F>>,
 }
 
-impl<F> Tools<F> {
+impl<F: Caches> Tools<F> {
     /// Tools of a process without a name that writes at full speed.
     #[must_use]
     pub fn new(fleet: Shared<F>, gate: Gate, clock: Clock, metrics: Metrics) -> Self {
         let pace = Pace::new(clock.clone(), metrics.clone());
-        Self { fleet, gate, pace, clock, metrics, identity: None }
+        Self { fleet, gate, pace, clock, metrics, identity: None, views: Arc::new(F::views()) }
     }
 }
 
@@ -127,6 +93,7 @@ impl<F> Clone for Tools<F> {
             clock: self.clock.clone(),
             metrics: self.metrics.clone(),
             identity: self.identity.clone(),
+            views: Arc::clone(&self.views),
         }
     }
 }
@@ -135,11 +102,41 @@ impl<F> Clone for Tools<F> {
 pub struct Controller<F, R: Reconciler<F>> {
     reconciler: R,
     queue: Arc<Queue<R::Key>>,
-    client: Client,
-    /// The client of writes that are several requests, once there is one.
-    bounded: OnceLock<Client>,
+    writer: Writer<F>,
+    /// The writer of actions, once there is one.
+    bounded: OnceLock<Writer<F>>,
     recorder: Recorder,
     tools: Tools<F>,
+}
+
+/// A part of a plan that is run by itself.
+enum Step<'a, A> {
+    Write(&'a Write),
+    Action(&'a A),
+}
+
+impl<A> Step<'_, A> {
+    /// The kind that it changes, and how.
+    fn target<F>(&self) -> (Cow<'_, str>, Verb)
+    where
+        A: Action<F>,
+    {
+        match self {
+            Self::Write(write) => (Cow::Borrowed(&write.kind().kind), write.verb()),
+            Self::Action(action) => (action.kind(), action.verb()),
+        }
+    }
+
+    /// What it does, to what.
+    fn words<F>(&self) -> String
+    where
+        A: Action<F>,
+    {
+        match self {
+            Self::Write(write) => write.to_string(),
+            Self::Action(action) => format!("{:?} {} {}", action.verb(), action.kind(), action.key()),
+        }
+    }
 }
 
 /// How far a plan was carried out.
@@ -179,7 +176,14 @@ impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
     /// A controller that attends to the keys of a queue.
     pub fn new(reconciler: R, queue: Arc<Queue<R::Key>>, client: Client, tools: Tools<F>) -> Self {
         let recorder = Recorder::new(client.clone(), R::NAME, tools.identity.as_deref(), tools.clock.clone());
-        Self { reconciler, queue, client, bounded: OnceLock::new(), recorder, tools }
+        let writer = Writer {
+            client,
+            fleet: tools.fleet.clone(),
+            clock: tools.clock.clone(),
+            views: Arc::clone(&tools.views),
+            manager: R::NAME,
+        };
+        Self { reconciler, queue, writer, bounded: OnceLock::new(), recorder, tools }
     }
 
     /// Attends to keys until `shutdown`, then finishes what is being written.
@@ -231,12 +235,12 @@ impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
         let mut place = None;
         loop {
             let plan = self.reconciler.plan(&self.tools.fleet.read(), key, self.tools.clock.now());
-            match self.write(key, &plan.writes, place).await? {
+            match self.write(key, &plan.ordered, place).await? {
                 Written::All => {
-                    let together = self.write_together(key, &plan.together, shutdown).await;
+                    let parallel = self.run_parallel(key, &plan, shutdown).await;
                     // What has happened is written down by now, and is not found out again when some of the others have to be repeated.
                     self.say(key, &plan.events, shutdown).await;
-                    return together.map(|()| plan.wake);
+                    return parallel.map(|()| plan.wake);
                 }
                 Written::UntilBusy => place = Some(self.wait_for_place(shutdown).await?),
             }
@@ -244,26 +248,26 @@ impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
     }
 
     /// Writes one after the other, as long as there is a place at once.
-    async fn write(&self, key: &R::Key, writes: &[Write<F>], mut place: Option<Place>) -> Result<Written, Trouble> {
+    async fn write(&self, key: &R::Key, writes: &[Write], mut place: Option<Place>) -> Result<Written, Trouble> {
         for write in writes {
             let Some(place) = place.take().or_else(|| self.tools.pace.try_begin()) else {
                 return Ok(Written::UntilBusy);
             };
-            self.send(key, write, place).await?;
+            self.run_step(key, Step::Write(write), place).await?;
         }
         Ok(Written::All)
     }
 
-    /// Writes all at the same time, and says of what went wrong what is worst. No more are begun once the process may not
+    /// Runs parallel writes and actions, and returns the worst of what went wrong. No more are begun once the process may not
     /// write any more or ends; those that are begun are waited for.
-    async fn write_together(
+    async fn run_parallel(
         &self,
         key: &R::Key,
-        writes: &[Write<F>],
+        plan: &Plan<R::Action>,
         shutdown: &CancellationToken,
     ) -> Result<(), Trouble> {
         let (mut under_way, mut troubles) = (FuturesUnordered::new(), Vec::new());
-        for write in writes {
+        for step in plan.actions.iter().map(Step::Action).chain(plan.parallel.iter().map(Step::Write)) {
             // One asks for a place at a time, so that others get theirs in between.
             let mut place = pin!(self.wait_for_next_place(shutdown));
             let place = loop {
@@ -273,7 +277,7 @@ impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
                 }
             };
             match place {
-                Ok(place) => under_way.push(self.send(key, write, place)),
+                Ok(place) => under_way.push(self.run_step(key, step, place)),
                 Err(trouble) => {
                     troubles.push(trouble);
                     break;
@@ -300,17 +304,25 @@ impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
         self.check_gate().map(|()| place)
     }
 
-    async fn send(&self, key: &R::Key, write: &Write<F>, place: Place) -> Result<(), Trouble> {
+    async fn run_step(&self, key: &R::Key, step: Step<'_, R::Action>, place: Place) -> Result<(), Trouble> {
         self.check_gate()?;
-        debug!(controller = R::NAME, %key, ?write, "writing");
-        let sent = |client: &Client| write.send(client.clone(), self.tools.fleet.clone(), R::NAME, &self.tools.metrics);
-        let sent = if write.is_several() {
-            let client = self.bounded.get_or_init(|| self.tools.pace.bounded(self.client.clone()));
-            place.send_several(sent(client)).await
-        } else {
-            place.send(sent(&self.client)).await
+        debug!(controller = R::NAME, %key, write = step.words::<F>(), "writing");
+        let sent = match step {
+            Step::Write(write) => place.send(self.writer.send(write)).await,
+            Step::Action(action) => place.send_several(Box::pin(action.execute(self.bounded().clone()))).await,
         };
-        sent.map_err(|source| Trouble::Failed { write: format!("{write:?}"), source })
+        sent.map_err(|source| Trouble::Failed { write: step.words::<F>(), source })?;
+        let (kind, verb) = step.target::<F>();
+        self.tools.metrics.wrote(&kind, verb);
+        Ok(())
+    }
+
+    /// A writer each of whose requests is answered in time, or fails.
+    fn bounded(&self) -> &Writer<F> {
+        self.bounded.get_or_init(|| {
+            let client = self.tools.pace.bounded(self.writer.client.clone());
+            Writer { client, ..self.writer.clone() }
+        })
     }
 
     /// Says what there is to say. Nothing depends on it, so that it is lost if it fails.

@@ -1,6 +1,7 @@
 //! What the hub and the agent share: one informer for each kind, queues of keys that need attention, writes that send
 //! differences only at the pace that the server can bear, events, leadership, metrics, and the clock.
 
+pub mod action;
 pub mod client;
 pub mod clock;
 pub mod controller;
@@ -16,4 +17,5 @@ pub mod queue;
 pub mod serve;
 pub mod stage;
 pub mod store;
+pub mod views;
 pub mod write;

@@ -231,7 +231,8 @@ impl Failure {
 }
 
 /// Whether the server would have taken the write at a quieter time. Some internal errors say so by asking for a pause.
-pub(crate) fn is_busy(status: &Status) -> bool {
+#[must_use]
+pub fn is_busy(status: &Status) -> bool {
     [429, 503, 504].contains(&status.code) || (status.code >= 500 && asked_pause(status).is_some())
 }
 

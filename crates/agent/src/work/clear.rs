@@ -1,22 +1,20 @@
 //! Who clears away what works have left on the cluster: those that are deleted, and those that have been missing for too long.
 
-use std::{sync::Arc, time::Duration};
+use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use drover_api::{
     names::APPLIED_WORK_FINALIZER,
     work::{AppliedManifestWork, DeleteOption},
 };
-use drover_engine::work::{Agent, Eviction, Owner, eviction, is_of_agent};
+use drover_engine::{
+    plan::{Plan, Verb, Write},
+    work::{Agent, Eviction, Owner, eviction, is_of_agent},
+};
 use drover_runtime::{
-    clock::after,
-    controller::{Plan, Reconciler},
-    fleet::Shared,
-    metrics::Verb,
-    store::ObjectKey,
-    write::Write,
+    action::Action, clock::after, controller::Reconciler, fleet::Shared, store::ObjectKey, write::Writer,
 };
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
-use kube::{Client, ResourceExt as _};
+use kube::{Client, Resource as _, ResourceExt as _};
 
 use super::{attend::record, remove::remove_in_turn, site::Site};
 
@@ -28,9 +26,10 @@ pub(crate) struct Clearing;
 
 impl Reconciler<Site> for Clearing {
     type Key = ObjectKey;
+    type Action = ClearPass;
     const NAME: &'static str = "work-agent-clearing";
 
-    fn plan(&self, site: &Site, key: &ObjectKey, now: Timestamp) -> Plan<Site> {
+    fn plan(&self, site: &Site, key: &ObjectKey, now: Timestamp) -> Plan<ClearPass> {
         let Some(applied) = site.applied.get(key).filter(|applied| is_of_agent(applied, &site.settings.agent_id))
         else {
             return Plan::default();
@@ -52,14 +51,14 @@ impl Reconciler<Site> for Clearing {
     }
 }
 
-fn stamp(applied: &AppliedManifestWork, since: Option<Timestamp>) -> Plan<Site> {
+fn stamp(applied: &AppliedManifestWork, since: Option<Timestamp>) -> Plan<ClearPass> {
     let mut wanted = applied.clone();
     wanted.status.get_or_insert_default().eviction_start_time = since.map(Time);
     Write::status(applied, &wanted).into_iter().collect()
 }
 
 /// Removes what is left, and when nothing is, the record of it.
-fn clear(site: &Site, key: &ObjectKey, applied: &Arc<AppliedManifestWork>, now: Timestamp) -> Plan<Site> {
+fn clear(site: &Site, key: &ObjectKey, applied: &Arc<AppliedManifestWork>, now: Timestamp) -> Plan<ClearPass> {
     if !applied.finalizers().iter().any(|finalizer| finalizer == APPLIED_WORK_FINALIZER) {
         return Plan::default();
     }
@@ -76,12 +75,35 @@ fn clear(site: &Site, key: &ObjectKey, applied: &Arc<AppliedManifestWork>, now: 
         return Plan { wake: Some(after(now, PATIENCE)), ..Plan::default() };
     }
     let option = work.and_then(|work| work.spec.delete_option.clone());
-    let applied = Arc::clone(applied);
-    let act = Write::act("AppliedManifestWork", Verb::Delete, key.clone(), move |managed, site, _| {
-        let (applied, option) = (Arc::clone(&applied), option.clone());
-        Box::pin(async move { clear_some(&managed, &site, &applied, option.as_ref()).await })
-    });
-    Plan { wake: Some(after(now, PATIENCE)), ..Plan::from_iter([act]) }
+    let clear = ClearPass { key: key.clone(), applied: Arc::clone(applied), option };
+    Plan { wake: Some(after(now, PATIENCE)), ..Plan::act(clear) }
+}
+
+/// Removes objects of a work that is gone, as far as that is possible now.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ClearPass {
+    key: ObjectKey,
+    applied: Arc<AppliedManifestWork>,
+    /// Which objects stay.
+    option: Option<DeleteOption>,
+}
+
+impl Action<Site> for ClearPass {
+    fn verb(&self) -> Verb {
+        Verb::Delete
+    }
+
+    fn kind(&self) -> Cow<'static, str> {
+        AppliedManifestWork::kind(&())
+    }
+
+    fn key(&self) -> ObjectKey {
+        self.key.clone()
+    }
+
+    async fn execute(&self, writer: Writer<Site>) -> Result<(), kube::Error> {
+        clear_some(&writer.client, &writer.fleet, &self.applied, self.option.as_ref()).await
+    }
 }
 
 /// Removes what can be removed, and records what is left.

@@ -15,25 +15,25 @@ use drover_api::{
     reference::ClusterName,
     work::ManifestWork,
 };
-use drover_engine::addon::{
-    assignment::{Assignment, assigned},
-    entries::listed,
-    inheritance::{inherited, is_managed},
-    mark::Given,
+use drover_engine::{
+    addon::{
+        assignment::{Assignment, assigned},
+        entries::listed,
+        inheritance::{inherited, is_managed},
+        mark::Given,
+    },
+    plan::{Plan, Write},
 };
-use drover_runtime::{
-    controller::{Plan, Reconciler},
-    store::ObjectKey,
-    write::Write,
-};
+use drover_runtime::{controller::Reconciler, store::ObjectKey};
 use k8s_openapi::jiff::Timestamp;
 use kube::Resource;
 
 use super::{
+    deploy::Works,
     progress::{self, Steps, Subject},
     shelf::Shelf,
 };
-use crate::fleet::Fleet;
+use crate::{adopt::CreateOrAdopt, fleet::Fleet};
 
 #[derive(Default)]
 pub(crate) struct AddOns {
@@ -79,10 +79,11 @@ impl AddOns {
 
 impl Reconciler<Fleet> for AddOns {
     type Key = ObjectKey;
+    type Action = CreateOrAdopt<ManifestWork>;
 
     const NAME: &'static str = "drover-addon";
 
-    fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan<Fleet> {
+    fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan<Self::Action> {
         let there = fleet.addons.mcas.get(key).filter(|addon| addon.metadata.deletion_timestamp.is_none());
         let Some(on_cluster) = there else {
             self.attempt(key, None);
@@ -104,7 +105,8 @@ impl Reconciler<Fleet> for AddOns {
         self.attempt(key, set);
         // An object can not be written twice in one step: what it is comes before what is said of it.
         let write = with_inheritance(fleet, key, on_cluster, addon).or(status);
-        Plan { writes: write.into_iter().collect(), together: works, ..Plan::default() }
+        let Works { writes, creations } = works;
+        Plan { ordered: write.into_iter().collect(), parallel: writes, actions: creations, ..Plan::default() }
     }
 
     fn refused(&self, key: &ObjectKey, write: &str, error: &kube::Error) {
@@ -162,7 +164,7 @@ fn with_inheritance(
     key: &ObjectKey,
     on_cluster: &ManagedClusterAddOn,
     addon: &ClusterManagementAddOn,
-) -> Option<Write<Fleet>> {
+) -> Option<Write> {
     let cluster = fleet.cluster(&ClusterName::from(&*key.namespace)).map(|cluster| &**cluster);
     let inherited = inherited(on_cluster, addon, cluster);
     let assignment = assignment(fleet, key, on_cluster, addon).unwrap_or(Assignment::Stays);

@@ -13,16 +13,13 @@ use drover_api::{addon::ManagedClusterAddOn, reference::ClusterName};
 use drover_engine::{
     addon::mark::Given,
     condition,
+    plan::{NoAction, Plan, Write},
     registration::{
         identity,
         permission::{Registered, bindings},
     },
 };
-use drover_runtime::{
-    controller::{Plan, Reconciler},
-    store::ObjectKey,
-    write::Write,
-};
+use drover_runtime::{controller::Reconciler, store::ObjectKey};
 use k8s_openapi::{api::rbac::v1::RoleBinding, jiff::Timestamp};
 
 use super::{progress, signing_request::is_accepted, workshop::Making};
@@ -47,10 +44,11 @@ impl Permissions {
 
 impl Reconciler<Fleet> for Permissions {
     type Key = ObjectKey;
+    type Action = NoAction;
 
     const NAME: &'static str = "drover-addon-permission";
 
-    fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan<Fleet> {
+    fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan {
         let Some(bindings) = Bindings::of(fleet, key, now) else { return Plan::default() };
         let writes = bindings.writes();
         if writes.is_empty() {
@@ -61,7 +59,7 @@ impl Reconciler<Fleet> for Permissions {
         let on_cluster = fleet.addons.mcas.get(key);
         let said = refusal.zip(on_cluster).and_then(|(why, on_cluster)| say(on_cluster, &why, now));
         // What will be refused once more must not keep it from being said.
-        Plan { writes: said.into_iter().collect(), together: writes, ..Plan::default() }
+        Plan { ordered: said.into_iter().collect(), parallel: writes, ..Plan::default() }
     }
 
     fn refused(&self, key: &ObjectKey, write: &str, error: &kube::Error) {
@@ -85,7 +83,7 @@ fn refusal(write: &str, error: &kube::Error) -> Option<String> {
 }
 
 /// Says that the agent of an add-on could not be given what it needs.
-fn say(on_cluster: &ManagedClusterAddOn, why: &str, now: Timestamp) -> Option<Write<Fleet>> {
+fn say(on_cluster: &ManagedClusterAddOn, why: &str, now: Timestamp) -> Option<Write> {
     let mut wanted = on_cluster.clone();
     let status = wanted.status.get_or_insert_default();
     status.conditions = condition::with(std::mem::take(&mut status.conditions), Registered::Failed(why).says(), now);
@@ -163,7 +161,7 @@ impl<'a> Bindings<'a> {
     }
 
     /// What has to be written so that there is exactly what is wanted.
-    pub(super) fn writes(&self) -> Vec<Write<Fleet>> {
+    pub(super) fn writes(&self) -> Vec<Write> {
         let missing = self.wanted.iter().filter_map(|wanted| {
             let stored = self.found.iter().copied().find(|stored| is_same(stored, wanted));
             match stored {

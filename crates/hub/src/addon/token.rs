@@ -9,12 +9,14 @@ use std::{
 };
 
 use drover_api::{addon::ManagedClusterAddOn, names::TOKEN_INFRASTRUCTURE_LABEL};
-use drover_engine::addon::token::{self, Readiness};
+use drover_engine::{
+    addon::token::{self, Readiness},
+    plan::{NoAction, Object, Plan, Write},
+};
 use drover_runtime::{
-    controller::{Plan, Reconciler},
+    controller::Reconciler,
     fleet::Tracks,
     store::{Change, ObjectKey, Store},
-    write::{Kind, Write},
 };
 use k8s_openapi::{
     api::{
@@ -52,7 +54,7 @@ impl TokenInfrastructure {
     }
 
     /// Makes what is missing, and says whether all is there.
-    fn keep(&self, key: &ObjectKey, addon: &ManagedClusterAddOn, made: &Made<'_>, now: Timestamp) -> Plan<Fleet> {
+    fn keep(&self, key: &ObjectKey, addon: &ManagedClusterAddOn, made: &Made<'_>, now: Timestamp) -> Plan {
         let writes = made.ensure(addon);
         let readiness = match made.account.filter(|_| writes.is_empty()) {
             Some(account) => {
@@ -62,16 +64,17 @@ impl TokenInfrastructure {
             None => self.refusals().get(key).map(|why| say(addon, Readiness::Failed(why), now)),
         };
         // What will be refused once more must not keep it from being said.
-        writes.into_iter().collect::<Plan<_>>().after(readiness.flatten().into_iter().collect())
+        writes.into_iter().collect::<Plan>().after(readiness.flatten())
     }
 }
 
 impl Reconciler<Fleet> for TokenInfrastructure {
     type Key = ObjectKey;
+    type Action = NoAction;
 
     const NAME: &'static str = "drover-addon-token";
 
-    fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan<Fleet> {
+    fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan {
         let addon = fleet.addons.mcas.get(key).filter(|addon| addon.metadata.deletion_timestamp.is_none());
         let Some(addon) = addon else {
             self.refusals().remove(key);
@@ -98,7 +101,7 @@ impl Reconciler<Fleet> for TokenInfrastructure {
     }
 }
 
-fn say(addon: &ManagedClusterAddOn, readiness: Readiness<'_>, now: Timestamp) -> Option<Write<Fleet>> {
+fn say(addon: &ManagedClusterAddOn, readiness: Readiness<'_>, now: Timestamp) -> Option<Write> {
     Write::status(addon, &token::saying(addon, readiness, now))
 }
 
@@ -125,7 +128,7 @@ impl<'a> Made<'a> {
     }
 
     /// What makes all be there as it should.
-    fn ensure(&self, addon: &ManagedClusterAddOn) -> Vec<Write<Fleet>> {
+    fn ensure(&self, addon: &ManagedClusterAddOn) -> Vec<Write> {
         let wanted = token::binding(addon);
         let binding = match self.binding {
             // A binding can not be given another role.
@@ -138,16 +141,13 @@ impl<'a> Made<'a> {
     }
 
     /// What makes nothing of it be there: first the right, then what it is for.
-    fn remove(&self) -> Vec<Write<Fleet>> {
+    fn remove(&self) -> Vec<Write> {
         let removals = [remove(self.binding), remove(self.role), remove(self.account)];
         removals.into_iter().flatten().collect()
     }
 }
 
-fn remove<K: Kind>(stored: Option<&K>) -> Option<Write<Fleet>>
-where
-    Fleet: Tracks<K>,
-{
+fn remove<K: Object>(stored: Option<&K>) -> Option<Write> {
     stored.filter(|stored| stored.meta().deletion_timestamp.is_none()).map(Write::delete)
 }
 

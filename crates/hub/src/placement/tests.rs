@@ -320,7 +320,7 @@ impl World {
 
     fn plan(&self, key: &ObjectKey) -> (Vec<String>, Option<Timestamp>) {
         let plan = self.controller.plan(&self.fleet, key, self.now);
-        (plan.writes.iter().map(|write| format!("{write:?}")).collect(), plan.wake)
+        (plan.ordered.iter().map(Write::to_string).collect(), plan.wake)
     }
 
     fn verdicts(&self, key: &ObjectKey) -> Vec<Verdict> {

@@ -1,9 +1,9 @@
 //! Certificates by CAs of every kind. Their keys, and the request, are in `tests-data`, and were made with OpenSSL.
 
-use std::{collections::BTreeMap, error::Error, fs, path::PathBuf, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, fs, path::PathBuf, sync::Arc, time::Duration};
 
 use axum::{Router, extract::State, routing};
-use drover_runtime::{clock::ManualClock, fleet::Shared, metrics::Metrics, write::Useless};
+use drover_runtime::{clock::ManualClock, fleet::Shared};
 use k8s_openapi::jiff::SignedDuration;
 use kube::Client;
 use rustls::{RootCertStore, crypto::ring::default_provider, pki_types::UnixTime, server::WebPkiClientVerifier};
@@ -151,15 +151,15 @@ fn server(secret: Secret) -> Client {
 #[tokio::test]
 async fn a_request_gets_its_certificate_from_the_secret_that_is_read_for_it() {
     let clock = ManualClock::at(noon()).clock();
-    let fleet = Shared::new(Fleet::new(Queues::new(&clock), clock));
+    let fleet = Shared::new(Fleet::new(Queues::new(&clock), clock.clone()));
     let send = async |secret: Secret| {
-        let write = signing(&request(), ObjectKey::namespaced("hub", "ca"), noon());
-        write.send(server(secret), fleet.clone(), "test", &Metrics::new()).await
+        let action = Sign { request: Arc::new(request()), ca: ObjectKey::namespaced("hub", "ca"), now: noon() };
+        action.execute(Writer::new(server(secret), fleet.clone(), clock.clone(), "test")).await
     };
     let error = send(Secret::default()).await.expect_err("there is no CA in it");
-    let useless = Useless::in_error(&error).expect("it is said why");
-    assert_eq!(useless.source().and_then(|source| source.downcast_ref()), Some(&SigningFlaw::NoPair));
-    assert!(useless.to_string().starts_with("the Secret hub/ca is of no use: it has neither tls.crt"), "{useless}");
+    let unusable = UnusableCa::in_error(&error).expect("it is said why");
+    assert_eq!(unusable.source.downcast_ref(), Some(&SigningFlaw::NoPair));
+    assert!(unusable.to_string().starts_with("the Secret hub/ca is of no use: it has neither tls.crt"), "{unusable}");
     send(ca("p384.crt", "p384.sec1.key")).await.expect("it is signed");
     let stored = fleet.read().belongings.requests.get(&ObjectKey::cluster_wide("request")).cloned();
     let certificate = stored.and_then(|request| request.status.clone()?.certificate).expect("it has a certificate");

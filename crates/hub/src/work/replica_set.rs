@@ -12,17 +12,16 @@ use drover_api::{
     names::REPLICA_SET_FINALIZER,
     work::{CascadeDeletionPolicy, ManifestWorkReplicaSet},
 };
-use drover_runtime::{
-    controller::{Plan, Reconciler},
-    metrics::Metrics,
-    store::ObjectKey,
-    write::Write,
-};
+use drover_engine::plan::Write;
+use drover_runtime::{controller::Reconciler, metrics::Metrics, store::ObjectKey};
 use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
 
-use super::case::{AT_ONCE, Case};
-use crate::{fleet::Fleet, refusal::refusal};
+use super::{
+    case::{AT_ONCE, Case, WorkPlan},
+    placed::PlacedWork,
+};
+use crate::{adopt::CreateOrAdopt, fleet::Fleet, refusal::refusal};
 
 pub(crate) struct ReplicaSets {
     /// What the server did not take of the last plan of each set.
@@ -42,17 +41,18 @@ impl ReplicaSets {
 
 impl Reconciler<Fleet> for ReplicaSets {
     type Key = ObjectKey;
+    type Action = CreateOrAdopt<PlacedWork>;
 
     const NAME: &'static str = "drover-work";
 
-    fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan<Fleet> {
+    fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> WorkPlan {
         // Everything is tried again, so that what is still refused will be told anew.
         let refusal = self.refusals().remove(key);
         let work_sets = &fleet.work_sets;
         let (Some(set), Some(book), Some(blueprint)) =
             (work_sets.sets.get(key), work_sets.books.get(key), work_sets.blueprints.get(key))
         else {
-            return Plan::default();
+            return WorkPlan::default();
         };
         if set.metadata.deletion_timestamp.is_some() {
             return removal(fleet, key, set, now);
@@ -61,7 +61,7 @@ impl Reconciler<Fleet> for ReplicaSets {
         if !case.is_unfit()
             && let Some(guarded) = guarded(set)
         {
-            return Plan::from_iter([guarded]);
+            return WorkPlan::from_iter([guarded]);
         }
         let (plan, looks) = case.follow(&mut book.open());
         self.metrics.stepped(Self::NAME, "look", looks);
@@ -76,7 +76,7 @@ impl Reconciler<Fleet> for ReplicaSets {
 }
 
 /// Has a set wait for its works when it is deleted; nothing if it does.
-fn guarded(set: &ManifestWorkReplicaSet) -> Option<Write<Fleet>> {
+fn guarded(set: &ManifestWorkReplicaSet) -> Option<Write> {
     let mut wanted = set.clone();
     if !set.finalizers().iter().any(|finalizer| finalizer == REPLICA_SET_FINALIZER) {
         wanted.finalizers_mut().push(REPLICA_SET_FINALIZER.to_owned());
@@ -85,16 +85,16 @@ fn guarded(set: &ManifestWorkReplicaSet) -> Option<Write<Fleet>> {
 }
 
 /// Removes the works of a set that is deleted, and lets it go: at once or when they are gone.
-fn removal(fleet: &Fleet, key: &ObjectKey, set: &ManifestWorkReplicaSet, now: Timestamp) -> Plan<Fleet> {
+fn removal(fleet: &Fleet, key: &ObjectKey, set: &ManifestWorkReplicaSet, now: Timestamp) -> WorkPlan {
     let remaining: Vec<_> = fleet.work_sets.works_of(key).filter(|work| !work.is_leaving()).collect();
     if !remaining.is_empty() {
-        let together = remaining.iter().take(AT_ONCE).map(|work| Write::delete(*work)).collect();
+        let parallel = remaining.iter().take(AT_ONCE).map(|work| Write::delete(*work)).collect();
         let wake = (remaining.len() > AT_ONCE).then_some(now);
-        return Plan { together, wake, ..Plan::default() };
+        return WorkPlan { parallel, wake, ..WorkPlan::default() };
     }
     let waits = set.spec.cascade_deletion_policy == CascadeDeletionPolicy::Foreground;
     if waits && fleet.work_sets.works_of(key).next().is_some() {
-        return Plan::default();
+        return WorkPlan::default();
     }
     let mut wanted = set.clone();
     wanted.finalizers_mut().retain(|finalizer| finalizer != REPLICA_SET_FINALIZER);

@@ -13,6 +13,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::post,
 };
+use drover_engine::plan::NoAction;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::core::{Status, response::StatusDetails};
 use serde_json::{Value, json};
@@ -20,6 +21,7 @@ use tokio::{sync::watch, task::JoinHandle};
 
 use super::*;
 use crate::{
+    caches,
     clock::{ManualClock, Tick},
     fleet::{ReportsDefects, Tracks},
     informer::Freshness,
@@ -31,7 +33,11 @@ use crate::{
 #[derive(Default)]
 struct Shelf(Store<ConfigMap>);
 
+caches!(Shelf: ConfigMap);
+
 impl ReportsDefects for Shelf {}
+
+caches!((): );
 
 impl Tracks<ConfigMap> for Shelf {
     fn store(&mut self) -> &mut Store<ConfigMap> {
@@ -53,16 +59,17 @@ struct Maker;
 
 impl Reconciler<Shelf> for Maker {
     type Key = String;
+    type Action = NoAction;
 
     const NAME: &'static str = "maker";
 
-    fn plan(&self, shelf: &Shelf, key: &String, _: Timestamp) -> Plan<Shelf> {
+    fn plan(&self, shelf: &Shelf, key: &String, _: Timestamp) -> Plan {
         let object = object(key);
         if shelf.0.get(&ObjectKey::of(&object)).is_some() {
             return Plan::default();
         }
         let made = Event::normal(&object, "Made", "It was missing.");
-        Plan::from_iter([Write::create(object)]).saying([made])
+        Plan::from_iter([Write::create(object)]).with_events([made])
     }
 }
 
@@ -210,7 +217,7 @@ struct Working<K: Ord> {
 impl<K: Ord + Clone + fmt::Display + Send + Sync + 'static> Working<K> {
     fn start<F, R>(manual: &ManualClock, fleet: F, client: Client, reconciler: impl FnOnce(&Lead) -> R) -> Self
     where
-        F: Send + Sync + 'static,
+        F: Caches + Send + Sync + 'static,
         R: Reconciler<F, Key = K>,
     {
         let leadership = Arc::new(watch::Sender::new(Leadership::Alone));
@@ -277,10 +284,11 @@ struct Clumsy {
 
 impl Reconciler<()> for Clumsy {
     type Key = &'static str;
+    type Action = NoAction;
 
     const NAME: &'static str = "clumsy";
 
-    fn plan(&self, (): &(), _: &&'static str, _: Timestamp) -> Plan<()> {
+    fn plan(&self, (): &(), _: &&'static str, _: Timestamp) -> Plan {
         let time = self.times.fetch_add(1, Ordering::Relaxed) + 1;
         self.asked.send_replace(time);
         assert!(time > 1, "the first time goes wrong");
@@ -420,14 +428,15 @@ struct Talker(Lead);
 
 impl Reconciler<()> for Talker {
     type Key = &'static str;
+    type Action = NoAction;
 
     const NAME: &'static str = "talker";
 
-    fn plan(&self, (): &(), key: &&'static str, _: Timestamp) -> Plan<()> {
+    fn plan(&self, (): &(), key: &&'static str, _: Timestamp) -> Plan {
         if *key == "last" {
             self.0.send_replace(Leadership::Standby);
         }
-        Plan::default().saying([Event::warning(&object(key), "Said", "Something.")])
+        Plan::default().with_events([Event::warning(&object(key), "Said", "Something.")])
     }
 }
 
@@ -463,14 +472,15 @@ impl Heaper {
 
 impl Reconciler<Shelf> for Heaper {
     type Key = &'static str;
+    type Action = NoAction;
 
     const NAME: &'static str = "heaper";
 
-    fn plan(&self, shelf: &Shelf, _: &&'static str, _: Timestamp) -> Plan<Shelf> {
+    fn plan(&self, shelf: &Shelf, _: &&'static str, _: Timestamp) -> Plan {
         self.asked.fetch_add(1, Ordering::Relaxed);
         let missing = self.objects.iter().map(|name| object(name));
         let missing = missing.filter(|object| shelf.0.get(&ObjectKey::of(object)).is_none());
-        Plan { together: missing.map(Write::create).collect(), ..Plan::default() }
+        Plan { parallel: missing.map(Write::create).collect(), ..Plan::default() }
     }
 
     fn refused(&self, _: &&'static str, write: &str, _: &kube::Error) {

@@ -107,7 +107,7 @@ fn whoever_looks_at_the_add_on_of_a_cluster_that_is_shut_out_sees_what_is_to_go_
         let on_cluster = scene.fleet.addons.mcas.get(&key()).expect("it is there");
         let making = progress::making(&scene.fleet, on_cluster, noon()).expect("it is known what it was given");
         let bindings = Bindings::made(&scene.fleet, on_cluster, &making).expect("it is known what they are to be");
-        let writes: Vec<_> = bindings.writes().iter().map(|write| format!("{write:?}")).collect();
+        let writes: Vec<_> = bindings.writes().iter().map(Write::to_string).collect();
         (writes, bindings.registered() == Some(Registered::Failed(SHUT_OUT)))
     };
     assert_eq!(seen(&scene), (vec![DELETE.to_owned()], false));

@@ -7,7 +7,7 @@ use drover_api::{
     names::{ADDON_NAME_LABEL, CERTIFICATES_SIGNED, CLUSTER_NAME_LABEL},
 };
 use drover_engine::certificate::CLIENT_SIGNER;
-use k8s_openapi::{ByteString, api::core::v1::Secret};
+use k8s_openapi::ByteString;
 use kube::core::Status;
 use serde_json::{Value, json};
 
@@ -254,13 +254,13 @@ fn a_refusal_says_what_to_do() {
     let (why, is_forbidden) = refused(&refusal(403, "Forbidden")).expect("the hub has no right to it");
     assert!(is_forbidden && why.contains("drover.dev/hub-signs"), "{why}");
     let ca = ObjectKey::namespaced("hub", "ca");
-    let missing = Useless::new::<Secret>(&ca, "not found");
+    let missing = UnusableCa { ca: ca.clone(), source: "not found".into() };
     let (why, _) = refused(&missing.into()).expect("the Secret is missing");
     assert_eq!(
         why,
         "the Secret hub/ca is of no use: not found; it has to be there with the CA, and the hub needs a Role that lets it get it"
     );
-    let flawed = Useless::new::<Secret>(&ca, SigningFlaw::Mismatch);
+    let flawed = UnusableCa { ca, source: SigningFlaw::Mismatch.into() };
     let (why, _) = refused(&flawed.into()).expect("the CA is flawed");
     assert_eq!(why, format!("the Secret hub/ca is of no use: {}", SigningFlaw::Mismatch));
     assert_eq!(refused(&refusal(409, "Conflict")), None);
@@ -273,7 +273,7 @@ fn could_not_sign(scene: &mut Scene, controller: &AddOnRequests, names: &[&str])
         scene.asks(name, approved(custom()));
         let key = ObjectKey::cluster_wide(name);
         scene.plan(controller, &key);
-        let missing = Useless::new::<Secret>(&ObjectKey::namespaced("hub", "ca"), "not found");
+        let missing = UnusableCa { ca: ObjectKey::namespaced("hub", "ca"), source: "not found".into() };
         controller.refused(&key, PATCH_REQUEST, &missing.into());
     }
     drain(&scene.fleet.queues.addon_requests);

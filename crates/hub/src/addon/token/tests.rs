@@ -115,7 +115,7 @@ fn what_the_server_does_not_take_is_said_before_it_is_tried_again() {
     let (scene, controller) = (with_driver("token"), TokenInfrastructure::default());
     let error = |code: u16, reason: &str| kube::Error::Api(Box::new(Status::failure("no", reason).with_code(code)));
     controller.refused(&key(), "write", &error(409, "Conflict"));
-    assert_eq!(scene.plan(&controller, &key()).writes.len(), 3, "somebody was faster");
+    assert_eq!(scene.plan(&controller, &key()).ordered.len(), 3, "somebody was faster");
     controller.refused(&key(), "write", &error(403, "Forbidden"));
     let words = words(&scene.plan(&controller, &key()));
     assert_eq!((words.len(), words[0].as_str()), (4, "Patch ManagedClusterAddOn one/hello"));
