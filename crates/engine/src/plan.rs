@@ -8,6 +8,8 @@ mod difference;
 mod event;
 mod kind;
 mod object_key;
+mod result;
+mod step;
 mod write;
 
 use k8s_openapi::jiff::Timestamp;
@@ -16,6 +18,8 @@ pub use self::{
     event::{Event, Severity},
     kind::{Kind, Object, Scope, View},
     object_key::ObjectKey,
+    result::WriteResult,
+    step::{NoAction, Step},
     write::{Operation, Precondition, Subresource, Verb, Write},
 };
 
@@ -35,10 +39,6 @@ pub struct Plan<A = NoAction> {
     /// When to plan again although nothing has changed.
     pub wake: Option<Timestamp>,
 }
-
-/// The action of controllers that have none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoAction {}
 
 impl<A> Default for Plan<A> {
     fn default() -> Self {

@@ -5,8 +5,12 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use drover_engine::plan::{Object, ObjectKey, Verb, Write};
-use drover_runtime::{action::Action, decode::Decoded, write::Writer};
+use drover_engine::plan::{Object, ObjectKey, Step, Verb, Write};
+use drover_runtime::{
+    action::{Action, ActionError},
+    decode::Decoded,
+    write::Writer,
+};
 use kube::{Api, Resource, core::NamespaceResourceScope};
 use serde::de::DeserializeOwned;
 
@@ -31,32 +35,34 @@ impl<K> CreateOrAdopt<K> {
     }
 }
 
-impl<K: Adopt> Action<Fleet> for CreateOrAdopt<K> {
+impl<K: Adopt> Step for CreateOrAdopt<K> {
     fn verb(&self) -> Verb {
         Verb::Create
     }
 
-    fn kind(&self) -> Cow<'static, str> {
+    fn kind_name(&self) -> Cow<'_, str> {
         K::kind(&())
     }
 
     fn key(&self) -> ObjectKey {
         ObjectKey::of(&*self.0)
     }
+}
 
-    async fn execute(&self, writer: Writer<Fleet>) -> Result<(), kube::Error> {
+impl<K: Adopt> Action<Fleet> for CreateOrAdopt<K> {
+    async fn execute(&self, writer: Writer<Fleet>) -> Result<(), ActionError> {
         let Self(wanted) = self;
         let exists = match writer.send(&Write::create_shared(Arc::clone(wanted))).await {
             Err(kube::Error::Api(status)) if status.is_already_exists() => status,
-            created => return created,
+            created => return Ok(created?),
         };
         let ObjectKey { namespace, name } = ObjectKey::of(&**wanted);
         let found = Api::<Decoded<K>>::namespaced(writer.client.clone(), &namespace).get(&name).await?;
         // One that cannot be parsed is not adopted: nothing says whose it is.
         let adopted = found.0.ok().and_then(|found| Some(Write::replace(&found, K::adopted(&found, wanted)?)));
         match adopted {
-            Some(write) => writer.send(&write).await,
-            None => Err(kube::Error::Api(exists)),
+            Some(write) => Ok(writer.send(&write).await?),
+            None => Err(kube::Error::Api(exists).into()),
         }
     }
 }

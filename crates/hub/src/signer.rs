@@ -2,13 +2,18 @@
 //!
 //! What a certificate says is decided by the engine. The Secret is read when a certificate is signed, and the key is forgotten afterwards.
 
-use std::{borrow::Cow, error::Error, sync::Arc};
+use std::{borrow::Cow, fmt, sync::Arc};
 
 use drover_engine::{
     certificate::{Algorithm, Authority, SigningFlaw, draft},
-    plan::{Verb, Write},
+    plan::{Step, Verb, Write},
 };
-use drover_runtime::{action::Action, pace::is_busy, store::ObjectKey, write::Writer};
+use drover_runtime::{
+    action::{Action, ActionError},
+    pace::result_of,
+    store::ObjectKey,
+    write::Writer,
+};
 use k8s_openapi::{
     ByteString,
     api::{certificates::v1::CertificateSigningRequest, core::v1::Secret},
@@ -48,28 +53,30 @@ pub(crate) struct Sign {
     pub(crate) now: Timestamp,
 }
 
-impl Action<Fleet> for Sign {
+impl Step for Sign {
     fn verb(&self) -> Verb {
         Verb::Patch
     }
 
-    fn kind(&self) -> Cow<'static, str> {
+    fn kind_name(&self) -> Cow<'_, str> {
         CertificateSigningRequest::kind(&())
     }
 
     fn key(&self) -> ObjectKey {
         ObjectKey::of(&*self.request)
     }
+}
 
-    async fn execute(&self, writer: Writer<Fleet>) -> Result<(), kube::Error> {
+impl Action<Fleet> for Sign {
+    async fn execute(&self, writer: Writer<Fleet>) -> Result<(), ActionError> {
         let Self { request, ca, now } = self;
         let secrets = Api::<Secret>::namespaced(writer.client.clone(), &ca.namespace);
         let secret = secrets.get(&ca.name).await.map_err(|error| self.unread(error))?;
-        let certificate = sign(&secret, request, *now).map_err(|flaw| self.unusable(flaw))?;
+        let certificate = sign(&secret, request, *now).map_err(|flaw| self.unusable(&flaw))?;
         let mut wanted = CertificateSigningRequest::clone(request);
         wanted.status.get_or_insert_default().certificate = Some(ByteString(certificate));
         match Write::status(&**request, &wanted) {
-            Some(write) => writer.send(&write).await,
+            Some(write) => Ok(writer.send(&write).await?),
             None => Ok(()),
         }
     }
@@ -78,39 +85,17 @@ impl Action<Fleet> for Sign {
 impl Sign {
     /// What it means that the Secret was not read. That the Secret is missing must not be taken for
     /// an answer that the request is.
-    fn unread(&self, error: kube::Error) -> kube::Error {
-        match error {
-            kube::Error::Api(status) if !is_busy(&status) => self.unusable(status.message.clone()),
-            error => error,
+    fn unread(&self, error: kube::Error) -> ActionError {
+        match result_of(&error).objection() {
+            Some(why) => self.unusable(&format!(
+                "{why}; it has to be there with the CA, and the hub needs a Role that lets it get it"
+            )),
+            None => error.into(),
         }
     }
 
-    fn unusable(&self, why: impl Into<Box<dyn Error + Send + Sync>>) -> kube::Error {
-        UnusableCa { ca: self.ca.clone(), source: why.into() }.into()
-    }
-}
-
-/// No certificate can be signed with a CA.
-#[derive(Debug, thiserror::Error)]
-#[error("the Secret {ca} is of no use: {source}")]
-pub(crate) struct UnusableCa {
-    pub(crate) ca: ObjectKey,
-    pub(crate) source: Box<dyn Error + Send + Sync>,
-}
-
-impl UnusableCa {
-    /// What an action says that failed for this reason.
-    pub(crate) fn in_error(error: &kube::Error) -> Option<&Self> {
-        match error {
-            kube::Error::Service(error) => error.downcast_ref(),
-            _ => None,
-        }
-    }
-}
-
-impl From<UnusableCa> for kube::Error {
-    fn from(unusable: UnusableCa) -> Self {
-        Self::Service(Box::new(unusable))
+    fn unusable(&self, why: &impl fmt::Display) -> ActionError {
+        ActionError::Impossible(format!("the Secret {} is of no use: {why}", self.ca))
     }
 }
 

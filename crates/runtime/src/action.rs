@@ -1,41 +1,40 @@
-//! Actions: work of a plan that takes more than one request.
+//! Executors of actions: what runs the parts of a plan that take more than one request.
 
-use std::{borrow::Cow, fmt};
-
-use drover_engine::plan::{NoAction, ObjectKey, Verb};
+use drover_engine::plan::{NoAction, Step, WriteResult};
 
 use crate::write::Writer;
 
-/// Work that takes more than one request. It is a value, which plans hold; this is its executor.
-pub trait Action<F>: Clone + fmt::Debug + PartialEq + Send + Sync + 'static {
-    /// What it counts as in metrics and messages.
-    fn verb(&self) -> Verb;
-
-    /// The kind of the object that it is about.
-    fn kind(&self) -> Cow<'static, str>;
-
-    /// The object that it is about.
-    fn key(&self) -> ObjectKey;
-
+/// An action with its executor.
+pub trait Action<F>: Step {
     /// Does it. It may take as long as it likes, but each of its requests is answered in time, or
     /// fails. What it learns of objects it enters into the fleet.
-    fn execute(&self, writer: Writer<F>) -> impl Future<Output = Result<(), kube::Error>> + Send;
+    fn execute(&self, writer: Writer<F>) -> impl Future<Output = Result<(), ActionError>> + Send;
+}
+
+/// Why an action has failed.
+#[derive(Debug, thiserror::Error)]
+pub enum ActionError {
+    /// One of its requests has failed.
+    #[error(transparent)]
+    Request(#[from] kube::Error),
+    /// It is not possible, whatever the server answers.
+    #[error("{0}")]
+    Impossible(String),
+}
+
+impl ActionError {
+    /// What the action came to.
+    #[must_use]
+    pub fn result(&self) -> WriteResult {
+        match self {
+            Self::Request(error) => crate::pace::result_of(error),
+            Self::Impossible(why) => WriteResult::Rejected(why.clone()),
+        }
+    }
 }
 
 impl<F: Send + Sync> Action<F> for NoAction {
-    fn verb(&self) -> Verb {
-        match *self {}
-    }
-
-    fn kind(&self) -> Cow<'static, str> {
-        match *self {}
-    }
-
-    fn key(&self) -> ObjectKey {
-        match *self {}
-    }
-
-    async fn execute(&self, _: Writer<F>) -> Result<(), kube::Error> {
+    async fn execute(&self, _: Writer<F>) -> Result<(), ActionError> {
         match *self {}
     }
 }

@@ -4,14 +4,13 @@
 mod tests;
 
 use std::{
-    borrow::Cow,
     fmt,
     panic::AssertUnwindSafe,
     pin::pin,
     sync::{Arc, OnceLock},
 };
 
-use drover_engine::plan::{Event, Plan, Verb, Write};
+use drover_engine::plan::{Event, Plan, Step, Write, WriteResult};
 use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
 use k8s_openapi::jiff::Timestamp;
 use kube::Client;
@@ -52,8 +51,12 @@ pub trait Reconciler<F>: Send + Sync + 'static {
     /// Decides, with the fleet in view. It must not wait for anything.
     fn plan(&self, fleet: &F, key: &Self::Key, now: Timestamp) -> Plan<Self::Action>;
 
-    /// Takes note that the server did not take a write of the last plan; of several, the worst. The key is decided on again.
-    fn refused(&self, _key: &Self::Key, _write: &str, _error: &kube::Error) {}
+    /// Takes note that a write of the last plan was not accepted, though the server is not slow; of several that have failed, it
+    /// is the worst. The key is planned again.
+    fn rejected(&self, _key: &Self::Key, _write: &Write, _result: &WriteResult) {}
+
+    /// Takes note of the same of an action.
+    fn failed(&self, _key: &Self::Key, _action: &Self::Action, _result: &WriteResult) {}
 }
 
 /// What all controllers of a process work with.
@@ -110,33 +113,9 @@ pub struct Controller<F, R: Reconciler<F>> {
 }
 
 /// A part of a plan that is run by itself.
-enum Step<'a, A> {
+enum Part<'a, A> {
     Write(&'a Write),
     Action(&'a A),
-}
-
-impl<A> Step<'_, A> {
-    /// The kind that it changes, and how.
-    fn target<F>(&self) -> (Cow<'_, str>, Verb)
-    where
-        A: Action<F>,
-    {
-        match self {
-            Self::Write(write) => (Cow::Borrowed(&write.kind().kind), write.verb()),
-            Self::Action(action) => (action.kind(), action.verb()),
-        }
-    }
-
-    /// What it does, to what.
-    fn words<F>(&self) -> String
-    where
-        A: Action<F>,
-    {
-        match self {
-            Self::Write(write) => write.to_string(),
-            Self::Action(action) => format!("{:?} {} {}", action.verb(), action.kind(), action.key()),
-        }
-    }
 }
 
 /// How far a plan was carried out.
@@ -148,25 +127,50 @@ enum Written {
 
 /// Why a key was not attended to.
 #[derive(Debug, thiserror::Error)]
-enum Trouble {
+enum Trouble<A: Step> {
     #[error("this process may not write any more")]
     GateShut,
     #[error("this process ends")]
     Ending,
-    #[error("{write}: {source}")]
-    Failed { write: String, source: Failure },
+    #[error(transparent)]
+    Failed(Box<Failed<A>>),
     #[error("the controller panicked")]
     Panicked,
 }
 
-impl Trouble {
+/// A part of a plan that has failed.
+#[derive(Debug, thiserror::Error)]
+enum Failed<A: Step> {
+    #[error("{0}: {1}")]
+    Write(Write, Failure),
+    #[error("{words}: {1}", words = .0.words())]
+    Action(A, Failure),
+    #[error("{0:?}: {1}")]
+    Event(Event, Failure),
+}
+
+impl<A: Step> Failed<A> {
+    fn of_part(part: &Part<'_, A>, failure: Failure) -> Box<Self> {
+        Box::new(match part {
+            Part::Write(write) => Self::Write(Write::clone(write), failure),
+            Part::Action(action) => Self::Action(A::clone(action), failure),
+        })
+    }
+
+    fn result(&self) -> &WriteResult {
+        let (Self::Write(_, failure) | Self::Action(_, failure) | Self::Event(_, failure)) = self;
+        &failure.result
+    }
+}
+
+impl<A: Step> Trouble<A> {
     /// How the work on a key ends that had this trouble.
     fn outcome(&self) -> Outcome {
         match self {
             Self::GateShut | Self::Ending => Outcome::Conflict,
-            Self::Failed { source: Failure::Busy(_) | Failure::Silence, .. } => Outcome::Throttled,
-            Self::Failed { source: Failure::Refused(source), .. } if somebody_was_faster(source) => Outcome::Conflict,
-            Self::Failed { .. } => Outcome::Error,
+            Self::Failed(failed) if failed.result().is_slow() => Outcome::Throttled,
+            Self::Failed(failed) if failed.result().is_outdated() => Outcome::Conflict,
+            Self::Failed(_) => Outcome::Error,
             Self::Panicked => Outcome::Panic,
         }
     }
@@ -219,9 +223,7 @@ impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
             Ok(wake) => (Outcome::Ok, Done::Well(wake)),
             Err(trouble) => {
                 self.report(&key, &trouble);
-                if let Trouble::Failed { write, source: Failure::Refused(error) } = &trouble {
-                    self.reconciler.refused(&key, write, error);
-                }
+                self.notify(&key, &trouble);
                 let done = if trouble.outcome() == Outcome::Conflict { Done::Overtaken } else { Done::Failed };
                 (trouble.outcome(), done)
             }
@@ -230,8 +232,23 @@ impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
         self.queue.done(&key, done);
     }
 
+    /// Tells the reconciler of what has failed, unless the same is to be sent again.
+    fn notify(&self, key: &R::Key, trouble: &Trouble<R::Action>) {
+        let Trouble::Failed(failed) = trouble else { return };
+        match (&**failed, failed.result()) {
+            (_, result) if result.is_slow() => {}
+            (Failed::Write(write, _), result) => self.reconciler.rejected(key, write, result),
+            (Failed::Action(action, _), result) => self.reconciler.failed(key, action, result),
+            (Failed::Event(..), _) => {}
+        }
+    }
+
     /// Decides, and writes what was decided. After a wait it is decided anew: meanwhile much may have changed.
-    async fn reconcile(&self, key: &R::Key, shutdown: &CancellationToken) -> Result<Option<Timestamp>, Trouble> {
+    async fn reconcile(
+        &self,
+        key: &R::Key,
+        shutdown: &CancellationToken,
+    ) -> Result<Option<Timestamp>, Trouble<R::Action>> {
         let mut place = None;
         loop {
             let plan = self.reconciler.plan(&self.tools.fleet.read(), key, self.tools.clock.now());
@@ -248,12 +265,17 @@ impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
     }
 
     /// Writes one after the other, as long as there is a place at once.
-    async fn write(&self, key: &R::Key, writes: &[Write], mut place: Option<Place>) -> Result<Written, Trouble> {
+    async fn write(
+        &self,
+        key: &R::Key,
+        writes: &[Write],
+        mut place: Option<Place>,
+    ) -> Result<Written, Trouble<R::Action>> {
         for write in writes {
             let Some(place) = place.take().or_else(|| self.tools.pace.try_begin()) else {
                 return Ok(Written::UntilBusy);
             };
-            self.run_step(key, Step::Write(write), place).await?;
+            self.run_part(key, Part::Write(write), place).await?;
         }
         Ok(Written::All)
     }
@@ -265,9 +287,9 @@ impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
         key: &R::Key,
         plan: &Plan<R::Action>,
         shutdown: &CancellationToken,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), Trouble<R::Action>> {
         let (mut under_way, mut troubles) = (FuturesUnordered::new(), Vec::new());
-        for step in plan.actions.iter().map(Step::Action).chain(plan.parallel.iter().map(Step::Write)) {
+        for part in plan.actions.iter().map(Part::Action).chain(plan.parallel.iter().map(Part::Write)) {
             // One asks for a place at a time, so that others get theirs in between.
             let mut place = pin!(self.wait_for_next_place(shutdown));
             let place = loop {
@@ -277,7 +299,7 @@ impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
                 }
             };
             match place {
-                Ok(place) => under_way.push(self.run_step(key, step, place)),
+                Ok(place) => under_way.push(self.run_part(key, part, place)),
                 Err(trouble) => {
                     troubles.push(trouble);
                     break;
@@ -291,7 +313,7 @@ impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
             debug!(controller = R::NAME, %key, %trouble, "one of several writes failed");
         }
         // Of several that are equally bad it is always the same, whichever was answered first, so that what is said of it stays.
-        let worst = |one: &Trouble, other: &Trouble| {
+        let worst = |one: &Trouble<R::Action>, other: &Trouble<R::Action>| {
             one.outcome().cmp(&other.outcome()).then_with(|| other.to_string().cmp(&one.to_string()))
         };
         troubles.into_iter().max_by(worst).map_or(Ok(()), Err)
@@ -299,22 +321,29 @@ impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
 
     /// Waits for a place for one more of several writes. A gate that was shut meanwhile ends them all: when it opens again, much
     /// may have changed.
-    async fn wait_for_next_place(&self, shutdown: &CancellationToken) -> Result<Place, Trouble> {
+    async fn wait_for_next_place(&self, shutdown: &CancellationToken) -> Result<Place, Trouble<R::Action>> {
         let place = self.wait_for_place(shutdown).await?;
         self.check_gate().map(|()| place)
     }
 
-    async fn run_step(&self, key: &R::Key, step: Step<'_, R::Action>, place: Place) -> Result<(), Trouble> {
+    async fn run_part(&self, key: &R::Key, part: Part<'_, R::Action>, place: Place) -> Result<(), Trouble<R::Action>> {
         self.check_gate()?;
-        debug!(controller = R::NAME, %key, write = step.words::<F>(), "writing");
-        let sent = match step {
-            Step::Write(write) => place.send(self.writer.send(write)).await,
-            Step::Action(action) => place.send_several(Box::pin(action.execute(self.bounded().clone()))).await,
+        let result = match part {
+            Part::Write(write) => {
+                debug!(controller = R::NAME, %key, %write, "writing");
+                place.send(self.writer.send(write)).await.map(|()| self.count(write))
+            }
+            Part::Action(action) => {
+                debug!(controller = R::NAME, %key, action = action.words(), "acting");
+                let acting = Box::pin(action.execute(self.bounded().clone()));
+                place.send_several(acting).await.map(|()| self.count(action))
+            }
         };
-        sent.map_err(|source| Trouble::Failed { write: step.words::<F>(), source })?;
-        let (kind, verb) = step.target::<F>();
-        self.tools.metrics.wrote(&kind, verb);
-        Ok(())
+        result.map_err(|failure| Trouble::Failed(Failed::of_part(&part, failure)))
+    }
+
+    fn count(&self, step: &impl Step) {
+        self.tools.metrics.wrote(&step.kind_name(), step.verb());
     }
 
     /// A writer each of whose requests is answered in time, or fails.
@@ -334,28 +363,28 @@ impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
         }
     }
 
-    async fn say_one(&self, event: &Event, shutdown: &CancellationToken) -> Result<(), Trouble> {
+    async fn say_one(&self, event: &Event, shutdown: &CancellationToken) -> Result<(), Trouble<R::Action>> {
         let place = self.wait_for_place(shutdown).await?;
         self.check_gate()?;
         let sent = place.send(self.recorder.send(event)).await;
-        sent.map_err(|source| Trouble::Failed { write: format!("{event:?}"), source })
+        sent.map_err(|failure| Trouble::Failed(Box::new(Failed::Event(event.clone(), failure))))
     }
 
     /// Waits for a place among those who write, but not when the process ends: a busy server can ask for a long pause.
-    async fn wait_for_place(&self, shutdown: &CancellationToken) -> Result<Place, Trouble> {
+    async fn wait_for_place(&self, shutdown: &CancellationToken) -> Result<Place, Trouble<R::Action>> {
         if let Some(place) = self.tools.pace.try_begin() {
             return Ok(place);
         }
         shutdown.run_until_cancelled(self.tools.pace.begin()).await.ok_or(Trouble::Ending)
     }
 
-    fn check_gate(&self) -> Result<(), Trouble> {
+    fn check_gate(&self) -> Result<(), Trouble<R::Action>> {
         let is_open = self.tools.gate.is_open(self.tools.clock.moment());
         if is_open { Ok(()) } else { Err(Trouble::GateShut) }
     }
 
     /// Says what went wrong. That somebody else was faster is nothing wrong: the key is decided on again.
-    fn report(&self, key: &R::Key, trouble: &Trouble) {
+    fn report(&self, key: &R::Key, trouble: &Trouble<R::Action>) {
         match (trouble, trouble.outcome()) {
             (Trouble::GateShut | Trouble::Ending, _) => {
                 debug!(controller = R::NAME, %key, %trouble, "left for later");
@@ -373,8 +402,4 @@ impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
             _ => warn!(controller = R::NAME, %key, %trouble, "could not write, and will try again"),
         }
     }
-}
-
-fn somebody_was_faster(error: &kube::Error) -> bool {
-    matches!(error, kube::Error::Api(status) if status.is_conflict() || status.is_already_exists() || status.is_not_found())
 }

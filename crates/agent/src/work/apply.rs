@@ -7,10 +7,15 @@ use drover_api::{
     work::{AppliedManifestWork, ManifestWork},
 };
 use drover_engine::{
-    plan::{Plan, Verb, Write},
+    plan::{Plan, Step, Verb, Write},
     work::{applied_work, is_of_agent},
 };
-use drover_runtime::{action::Action, controller::Reconciler, store::ObjectKey, write::Writer};
+use drover_runtime::{
+    action::{Action, ActionError},
+    controller::Reconciler,
+    store::ObjectKey,
+    write::Writer,
+};
 use k8s_openapi::jiff::Timestamp;
 use kube::{Resource as _, ResourceExt as _};
 
@@ -74,20 +79,22 @@ pub(crate) struct ApplyPass {
     applied: Arc<AppliedManifestWork>,
 }
 
-impl Action<Site> for ApplyPass {
+impl Step for ApplyPass {
     fn verb(&self) -> Verb {
         Verb::Update
     }
 
-    fn kind(&self) -> Cow<'static, str> {
+    fn kind_name(&self) -> Cow<'_, str> {
         ManifestWork::kind(&())
     }
 
     fn key(&self) -> ObjectKey {
         self.key.clone()
     }
+}
 
-    async fn execute(&self, writer: Writer<Site>) -> Result<(), kube::Error> {
+impl Action<Site> for ApplyPass {
+    async fn execute(&self, writer: Writer<Site>) -> Result<(), ActionError> {
         let Self { key, work, applied } = self.clone();
         let Writer { client: managed, fleet: site, clock, .. } = writer;
         Attendance { managed, site: site.clone(), clock, work, applied }.attend().await?;

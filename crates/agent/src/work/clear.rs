@@ -7,11 +7,16 @@ use drover_api::{
     work::{AppliedManifestWork, DeleteOption},
 };
 use drover_engine::{
-    plan::{Plan, Verb, Write},
+    plan::{Plan, Step, Verb, Write},
     work::{Agent, Eviction, Owner, eviction, is_of_agent},
 };
 use drover_runtime::{
-    action::Action, clock::after, controller::Reconciler, fleet::Shared, store::ObjectKey, write::Writer,
+    action::{Action, ActionError},
+    clock::after,
+    controller::Reconciler,
+    fleet::Shared,
+    store::ObjectKey,
+    write::Writer,
 };
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 use kube::{Client, Resource as _, ResourceExt as _};
@@ -88,21 +93,23 @@ pub(crate) struct ClearPass {
     option: Option<DeleteOption>,
 }
 
-impl Action<Site> for ClearPass {
+impl Step for ClearPass {
     fn verb(&self) -> Verb {
         Verb::Delete
     }
 
-    fn kind(&self) -> Cow<'static, str> {
+    fn kind_name(&self) -> Cow<'_, str> {
         AppliedManifestWork::kind(&())
     }
 
     fn key(&self) -> ObjectKey {
         self.key.clone()
     }
+}
 
-    async fn execute(&self, writer: Writer<Site>) -> Result<(), kube::Error> {
-        clear_some(&writer.client, &writer.fleet, &self.applied, self.option.as_ref()).await
+impl Action<Site> for ClearPass {
+    async fn execute(&self, writer: Writer<Site>) -> Result<(), ActionError> {
+        Ok(clear_some(&writer.client, &writer.fleet, &self.applied, self.option.as_ref()).await?)
     }
 }
 

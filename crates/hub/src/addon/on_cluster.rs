@@ -22,18 +22,17 @@ use drover_engine::{
         inheritance::{inherited, is_managed},
         mark::Given,
     },
-    plan::{Plan, Write},
+    plan::{Plan, Step, Write, WriteResult},
 };
 use drover_runtime::{controller::Reconciler, store::ObjectKey};
 use k8s_openapi::jiff::Timestamp;
-use kube::Resource;
 
 use super::{
     deploy::Works,
     progress::{self, Steps, Subject},
     shelf::Shelf,
 };
-use crate::{adopt::CreateOrAdopt, fleet::Fleet};
+use crate::{adopt::CreateOrAdopt, fleet::Fleet, refusal::could_not};
 
 #[derive(Default)]
 pub(crate) struct AddOns {
@@ -68,6 +67,14 @@ impl AddOns {
             None => drop(attempts.remove(key)),
             Some(set) if attempts.get(key).is_some_and(|attempt| attempt.set == set) => {}
             Some(set) => drop(attempts.insert(key.clone(), Attempt { set, refusal: None })),
+        }
+    }
+
+    /// Takes note of why the server does not accept a work.
+    fn note(&self, key: &ObjectKey, step: &impl Step, result: &WriteResult) {
+        let Some(why) = result.objection() else { return };
+        if let Some(attempt) = self.attempts().get_mut(key) {
+            attempt.refusal = Some(could_not(step, why));
         }
     }
 
@@ -109,19 +116,16 @@ impl Reconciler<Fleet> for AddOns {
         Plan { ordered: write.into_iter().collect(), parallel: writes, actions: creations, ..Plan::default() }
     }
 
-    fn refused(&self, key: &ObjectKey, write: &str, error: &kube::Error) {
-        let is_work = write.contains(&format!(" {} ", ManifestWork::kind(&())));
-        match error {
-            // That somebody was faster is no failure.
-            kube::Error::Api(status) if status.is_conflict() => {}
-            kube::Error::Api(status) if is_work => {
-                if let Some(attempt) = self.attempts().get_mut(key) {
-                    attempt.refusal = Some(format!("could not {write}: {}", status.message));
-                }
-            }
-            kube::Error::Api(_) => drop(self.rejected().insert(key.clone())),
-            _ => {}
+    fn rejected(&self, key: &ObjectKey, write: &Write, result: &WriteResult) {
+        if write.kind().is::<ManifestWork>() {
+            self.note(key, write, result);
+        } else if result.objection().is_some() {
+            self.rejected().insert(key.clone());
         }
+    }
+
+    fn failed(&self, key: &ObjectKey, action: &Self::Action, result: &WriteResult) {
+        self.note(key, action, result);
     }
 }
 
@@ -201,6 +205,7 @@ mod tests {
         addon::ClusterManagementAddOn,
         drover::AddOnRollout,
         names::{ASSIGNED_VERSION_ANNOTATION, GIVEN, INSTALLED_ANNOTATION, LIFECYCLE_ANNOTATION, PROVEN},
+        work::ManifestWorkSpec,
     };
     use drover_runtime::informer::Refusal;
     use serde_json::{Value, json};
@@ -325,8 +330,8 @@ mod tests {
         assert_eq!(words(&scene.plan(&addons, &one())), ["Patch ManagedClusterAddOn one/hello"]);
         assert!(!is_marked(), "it is not written yet");
         assert_eq!(plan(), [""; 0]);
-        let status = kube::core::Status::failure("you may not", "Forbidden").with_code(403);
-        addons.refused(&one(), "Patch ManagedClusterAddOn one/hello", &kube::Error::Api(Box::new(status)));
+        let patch = scene.plan(&addons, &one()).ordered.remove(0);
+        Reconciler::rejected(&addons, &one(), &patch, &WriteResult::Forbidden("you may not".to_owned()));
         scene.plan(&addons, &one());
         assert!(is_marked(), "one add-on that cannot be written does not hold up all others");
         assert_ne!(plan(), [""; 0]);
@@ -390,8 +395,9 @@ mod tests {
     fn what_was_refused_of_one_set_is_not_told_of_the_next() {
         let (addons, [first, second]) = (addons(), [SET, "fedcba9876543210"].map(|set| set.parse().expect("a set")));
         let refuse = || {
-            let status = kube::core::Status::failure("no more room", "Forbidden").with_code(403);
-            addons.refused(&one(), "Create ManifestWork one/addon-hello-deploy-0", &kube::Error::Api(Box::new(status)));
+            let mut work = ManifestWork::new("addon-hello-deploy-0", ManifestWorkSpec::default());
+            work.metadata.namespace = Some("one".to_owned());
+            addons.failed(&one(), &CreateOrAdopt::new(work), &WriteResult::Forbidden("no more room".to_owned()));
         };
         refuse();
         assert_eq!(addons.refusal(&one(), &first), None, "nothing was tried");
@@ -399,7 +405,7 @@ mod tests {
         refuse();
         addons.attempt(&one(), Some(first.clone()));
         let told = addons.refusal(&one(), &first).expect("it was refused");
-        assert!(told.ends_with("no more room"), "{told}");
+        assert_eq!(told, "could not Create ManifestWork one/addon-hello-deploy-0: no more room");
         assert_eq!(addons.refusal(&one(), &second), None);
         addons.attempt(&one(), Some(second.clone()));
         assert_eq!([&first, &second].map(|set| addons.refusal(&one(), set)), [None, None]);

@@ -13,7 +13,7 @@ use drover_api::{addon::ManagedClusterAddOn, reference::ClusterName};
 use drover_engine::{
     addon::mark::Given,
     condition,
-    plan::{NoAction, Plan, Write},
+    plan::{NoAction, Plan, Write, WriteResult},
     registration::{
         identity,
         permission::{Registered, bindings},
@@ -23,7 +23,7 @@ use drover_runtime::{controller::Reconciler, store::ObjectKey};
 use k8s_openapi::{api::rbac::v1::RoleBinding, jiff::Timestamp};
 
 use super::{progress, signing_request::is_accepted, workshop::Making};
-use crate::fleet::Fleet;
+use crate::{fleet::Fleet, refusal::could_not};
 
 /// What is said of the agent of an add-on whose cluster is shut out.
 const SHUT_OUT: &str = "the cluster is not accepted, so that its agents may do nothing on the hub: set spec.hubAcceptsClient of the \
@@ -62,24 +62,20 @@ impl Reconciler<Fleet> for Permissions {
         Plan { ordered: said.into_iter().collect(), parallel: writes, ..Plan::default() }
     }
 
-    fn refused(&self, key: &ObjectKey, write: &str, error: &kube::Error) {
-        if let Some(why) = refusal(write, error) {
+    fn rejected(&self, key: &ObjectKey, write: &Write, result: &WriteResult) {
+        if let Some(why) = refusal(write, result) {
             self.refusals().insert(key.clone(), why);
         }
     }
 }
 
 /// Why a binding was not taken, and what can be done about it. That somebody was faster, or the server not reached, is no failure of ours.
-fn refusal(write: &str, error: &kube::Error) -> Option<String> {
-    match error {
-        kube::Error::Api(status) if status.is_conflict() => None,
-        kube::Error::Api(status) if status.is_forbidden() => Some(format!(
-            "could not {write}: {}; let the hub bind the role by a ClusterRole that is labelled drover.dev/hub-binds=true",
-            status.message
-        )),
-        kube::Error::Api(status) => Some(format!("could not {write}: {}", status.message)),
-        _ => None,
+fn refusal(write: &Write, result: &WriteResult) -> Option<String> {
+    let mut why = could_not(write, result.objection()?);
+    if matches!(result, WriteResult::Forbidden(_)) {
+        why += "; let the hub bind the role by a ClusterRole that is labelled drover.dev/hub-binds=true";
     }
+    Some(why)
 }
 
 /// Says that the agent of an add-on could not be given what it needs.

@@ -17,7 +17,7 @@ use drover_api::{
 };
 use drover_engine::{
     addon::inheritance::{is_managed, own},
-    plan::{Event, NoAction, Plan, Write},
+    plan::{Event, NoAction, Plan, Write, WriteResult},
 };
 use drover_runtime::{
     controller::Reconciler,
@@ -69,8 +69,8 @@ impl Reconciler<Fleet> for Rollouts {
         }
     }
 
-    fn refused(&self, key: &ObjectKey, write: &str, error: &kube::Error) {
-        self.refusals.note(key, write, error);
+    fn rejected(&self, key: &ObjectKey, write: &Write, result: &WriteResult) {
+        self.refusals.note(key, write, result);
     }
 }
 

@@ -5,9 +5,8 @@ use drover_api::{
     cluster::{ManagedCluster, Placement, PlacementDecision},
     drover::AddOnRollout,
 };
-use drover_engine::plan::{Plan, Write};
+use drover_engine::plan::{Plan, Step, Write};
 use drover_runtime::{
-    action::Action,
     clock::ManualClock,
     controller::Reconciler,
     fleet::Tracks,
@@ -178,7 +177,7 @@ impl Scene {
 }
 
 /// The writes and actions of a plan, in words.
-pub(crate) fn words<A: Action<Fleet>>(plan: &Plan<A>) -> Vec<String> {
-    let actions = plan.actions.iter().map(|it| format!("{:?} {} {}", it.verb(), it.kind(), it.key()));
+pub(crate) fn words<A: Step>(plan: &Plan<A>) -> Vec<String> {
+    let actions = plan.actions.iter().map(Step::words);
     plan.ordered.iter().map(Write::to_string).chain(actions).chain(plan.parallel.iter().map(Write::to_string)).collect()
 }

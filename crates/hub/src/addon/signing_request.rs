@@ -17,10 +17,10 @@ use drover_api::{
 use drover_engine::{
     addon::mark::Given,
     certificate::{
-        CLIENT_SIGNER, SigningFlaw,
+        CLIENT_SIGNER,
         request::{awaits_certificate, is_decided},
     },
-    plan::{Plan, Write},
+    plan::{Plan, Write, WriteResult},
     registration::{
         request::{self, Signer, Verdict},
         signing::{self, Signing},
@@ -33,14 +33,10 @@ use drover_runtime::{
     store::{Change, ObjectKey},
 };
 use k8s_openapi::{api::certificates::v1::CertificateSigningRequest, jiff::Timestamp};
-use kube::{Resource, ResourceExt};
+use kube::ResourceExt;
 
 use super::progress;
-use crate::{
-    cluster::decide,
-    fleet::Fleet,
-    signer::{Sign, UnusableCa},
-};
+use crate::{cluster::decide, fleet::Fleet, signer::Sign};
 
 /// When a denial is tried again that the hub had no right to, and when a request is looked at again whose template is not known.
 const PATIENCE: Duration = Duration::from_mins(10);
@@ -284,12 +280,15 @@ impl Reconciler<Fleet> for AddOnRequests {
         }
     }
 
-    fn refused(&self, key: &ObjectKey, write: &str, error: &kube::Error) {
+    fn rejected(&self, key: &ObjectKey, write: &Write, result: &WriteResult) {
         // What is said on the add-on is another matter.
-        if !write.contains(&*CertificateSigningRequest::kind(&())) {
-            return;
+        if let Some(refusal) = Refusal::of(result).filter(|_| write.kind().is::<CertificateSigningRequest>()) {
+            self.note(key, refusal);
         }
-        if let Some(refusal) = Refusal::of(error) {
+    }
+
+    fn failed(&self, key: &ObjectKey, _: &Sign, result: &WriteResult) {
+        if let Some(refusal) = Refusal::of(result) {
             self.note(key, refusal);
         }
     }
@@ -317,26 +316,16 @@ impl Refusal {
         Self { why, is_forbidden: false }
     }
 
-    /// What a failed write says; nothing if somebody was faster, or the server was not reached, which are no failures of ours.
-    fn of(error: &kube::Error) -> Option<Self> {
-        if let Some(useless) = UnusableCa::in_error(error) {
-            return Some(Self { why: of_ca(useless), is_forbidden: false });
-        }
-        let kube::Error::Api(status) = error else { return None };
-        let is_forbidden = status.code == 403;
-        let mut why = status.message.clone();
+    /// What a write or an action says that was not accepted; `None` if the request has changed, or the server was not reached,
+    /// which are no failures of ours.
+    fn of(result: &WriteResult) -> Option<Self> {
+        let mut why = result.objection()?.to_owned();
+        let is_forbidden = matches!(result, WriteResult::Forbidden(_));
         if is_forbidden {
             why += "; let the hub approve and sign for this signer, by a ClusterRole with the label drover.dev/hub-signs: \"true\"";
         }
-        (!status.is_conflict()).then_some(Self { why, is_forbidden })
+        Some(Self { why, is_forbidden })
     }
-}
-
-/// What is wrong with a CA. A flaw of the CA itself says what to do; otherwise the Secret could not be read.
-fn of_ca(useless: &UnusableCa) -> String {
-    let flaw = useless.source.downcast_ref::<SigningFlaw>();
-    let remedy = "; it has to be there with the CA, and the hub needs a Role that lets it get it";
-    format!("{useless}{}", if flaw.is_some() { "" } else { remedy })
 }
 
 impl Fleet {

@@ -11,7 +11,7 @@ use std::{
 use drover_api::{addon::ManagedClusterAddOn, names::TOKEN_INFRASTRUCTURE_LABEL};
 use drover_engine::{
     addon::token::{self, Readiness},
-    plan::{NoAction, Object, Plan, Write},
+    plan::{NoAction, Object, Plan, Write, WriteResult},
 };
 use drover_runtime::{
     controller::Reconciler,
@@ -27,7 +27,7 @@ use k8s_openapi::{
 };
 use kube::{ResourceExt, runtime::watcher};
 
-use crate::fleet::Fleet;
+use crate::{fleet::Fleet, refusal::could_not};
 
 /// What was made for agents that prove themselves by tokens; the bindings are with those of other agents.
 #[derive(Default)]
@@ -93,10 +93,14 @@ impl Reconciler<Fleet> for TokenInfrastructure {
         }
     }
 
-    fn refused(&self, key: &ObjectKey, write: &str, error: &kube::Error) {
-        // That somebody was faster is no failure, unless what he has made is in the way.
-        if !matches!(error, kube::Error::Api(status) if status.is_conflict()) {
-            self.refusals().insert(key.clone(), format!("could not {write}: {error}"));
+    fn rejected(&self, key: &ObjectKey, write: &Write, result: &WriteResult) {
+        // An object of another client may be in the way, or one that is to be changed may be gone: both are reported.
+        let why = match result {
+            WriteResult::Unreachable(why) => Some(&**why),
+            result => result.objection(),
+        };
+        if let Some(why) = why {
+            self.refusals().insert(key.clone(), could_not(write, why));
         }
     }
 }

@@ -9,6 +9,7 @@ use drover_api::{
     names::{ADDON_NAME_LABEL, SET_ANNOTATION},
     work::{ManifestWork, ManifestWorkSpec},
 };
+use drover_engine::plan::WriteResult;
 use drover_runtime::{
     clock::ManualClock,
     fleet::{Shared, Tracks},
@@ -43,7 +44,7 @@ fn wanted() -> ManifestWork {
 }
 
 /// Runs the action, and returns the result and the work that is cached then.
-async fn run(annotations: &Value) -> (Result<(), kube::Error>, Option<Arc<ManifestWork>>) {
+async fn run(annotations: &Value) -> (Result<(), ActionError>, Option<Arc<ManifestWork>>) {
     let clock = ManualClock::at(Timestamp::UNIX_EPOCH).clock();
     let fleet = Shared::new(Fleet::new(Queues::new(&clock), clock.clone()));
     let writer = Writer::new(occupied(annotations), fleet.clone(), clock, "test");
@@ -66,7 +67,7 @@ async fn work_of_the_hub_is_adopted_in_the_state_in_which_it_was_found() {
 #[tokio::test]
 async fn work_of_another_client_is_left_alone() {
     let (result, cached) = run(&json!({})).await;
-    let error = result.expect_err("the name is taken").to_string();
-    assert!(error.contains("already exists"), "{error}");
+    let error = result.expect_err("the name is taken");
+    assert_eq!(error.result(), WriteResult::Exists("\"a\" already exists".to_owned()));
     assert_eq!(cached, None);
 }

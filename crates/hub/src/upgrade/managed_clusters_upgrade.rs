@@ -8,7 +8,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use drover_engine::plan::{NoAction, Plan};
+use drover_engine::plan::{NoAction, Plan, Write, WriteResult};
 use drover_runtime::{controller::Reconciler, metrics::Metrics, store::ObjectKey};
 use k8s_openapi::jiff::Timestamp;
 
@@ -60,8 +60,8 @@ impl Reconciler<Fleet> for ClusterUpgrades {
         plan
     }
 
-    fn refused(&self, key: &ObjectKey, write: &str, error: &kube::Error) {
-        if let Some(why) = refusal(write, error) {
+    fn rejected(&self, key: &ObjectKey, write: &Write, result: &WriteResult) {
+        if let Some(why) = refusal(write, result) {
             self.refusals().insert(key.clone(), why);
         }
     }

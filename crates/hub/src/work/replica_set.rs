@@ -12,7 +12,7 @@ use drover_api::{
     names::REPLICA_SET_FINALIZER,
     work::{CascadeDeletionPolicy, ManifestWorkReplicaSet},
 };
-use drover_engine::plan::Write;
+use drover_engine::plan::{Step, Write, WriteResult};
 use drover_runtime::{controller::Reconciler, metrics::Metrics, store::ObjectKey};
 use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
@@ -36,6 +36,13 @@ impl ReplicaSets {
 
     fn refusals(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, String>> {
         self.refusals.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes note of what was not accepted.
+    fn note(&self, key: &ObjectKey, step: &impl Step, result: &WriteResult) {
+        if let Some(why) = refusal(step, result) {
+            self.refusals().insert(key.clone(), why);
+        }
     }
 }
 
@@ -68,10 +75,12 @@ impl Reconciler<Fleet> for ReplicaSets {
         plan
     }
 
-    fn refused(&self, key: &ObjectKey, write: &str, error: &kube::Error) {
-        if let Some(why) = refusal(write, error) {
-            self.refusals().insert(key.clone(), why);
-        }
+    fn rejected(&self, key: &ObjectKey, write: &Write, result: &WriteResult) {
+        self.note(key, write, result);
+    }
+
+    fn failed(&self, key: &ObjectKey, action: &Self::Action, result: &WriteResult) {
+        self.note(key, action, result);
     }
 }
 

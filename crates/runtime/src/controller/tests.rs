@@ -459,14 +459,14 @@ async fn who_may_not_write_says_nothing_either() {
 struct Heaper {
     objects: Vec<String>,
     asked: Arc<AtomicU32>,
-    refused: Arc<watch::Sender<Vec<String>>>,
+    rejected: Arc<watch::Sender<Vec<Write>>>,
 }
 
 impl Heaper {
     fn new<S: ToString>(objects: impl IntoIterator<Item = S>) -> (Self, Arc<AtomicU32>) {
         let asked = Arc::new(AtomicU32::new(0));
         let objects = objects.into_iter().map(|name| name.to_string()).collect();
-        (Self { objects, asked: Arc::clone(&asked), refused: Arc::default() }, asked)
+        (Self { objects, asked: Arc::clone(&asked), rejected: Arc::default() }, asked)
     }
 }
 
@@ -483,8 +483,8 @@ impl Reconciler<Shelf> for Heaper {
         Plan { parallel: missing.map(Write::create).collect(), ..Plan::default() }
     }
 
-    fn refused(&self, _: &&'static str, write: &str, _: &kube::Error) {
-        self.refused.send_modify(|refused| refused.push(write.to_owned()));
+    fn rejected(&self, _: &&'static str, write: &Write, _: &WriteResult) {
+        self.rejected.send_modify(|rejected| rejected.push(write.clone()));
     }
 }
 
@@ -512,7 +512,7 @@ async fn of_what_is_written_together_one_that_fails_holds_up_no_other_and_the_wo
         let manual = ManualClock::at(Timestamp::UNIX_EPOCH);
         let played = Played::new(&manual, Mood::Kind);
         let (heaper, _) = Heaper::new(objects);
-        let refused = Arc::clone(&heaper.refused);
+        let rejected = Arc::clone(&heaper.rejected);
         let working = Working::start(&manual, Shelf::default(), played.client(), |_| heaper);
         working.queue.mark("key");
         working.told(&format!(r#"drover_reconciles_total{{controller="heaper",result="{result}"}} 1"#)).await;
@@ -521,7 +521,7 @@ async fn of_what_is_written_together_one_that_fails_holds_up_no_other_and_the_wo
         let wanted: Vec<_> = objects.into_iter().filter(|name| name.len() == 1).collect();
         assert_eq!(made, wanted);
         let worst = if result == "error" { REFUSED } else { TAKEN };
-        assert_eq!(*refused.borrow(), [format!("Create ConfigMap home/{worst}")]);
+        assert_eq!(*rejected.borrow(), [Write::create(object(worst))]);
         working.stop().await;
     }
 }

@@ -1,7 +1,6 @@
 //! What is made for tokens, and what is said of it.
 
 use drover_api::names::TOKEN_INFRASTRUCTURE_READY;
-use kube::core::Status;
 use serde_json::{Value, json};
 
 use super::*;
@@ -113,10 +112,10 @@ fn who_uses_certificates_has_nothing_of_it() {
 #[test]
 fn what_the_server_does_not_take_is_said_before_it_is_tried_again() {
     let (scene, controller) = (with_driver("token"), TokenInfrastructure::default());
-    let error = |code: u16, reason: &str| kube::Error::Api(Box::new(Status::failure("no", reason).with_code(code)));
-    controller.refused(&key(), "write", &error(409, "Conflict"));
-    assert_eq!(scene.plan(&controller, &key()).ordered.len(), 3, "somebody was faster");
-    controller.refused(&key(), "write", &error(403, "Forbidden"));
+    let create = scene.plan(&controller, &key()).ordered.remove(0);
+    controller.rejected(&key(), &create, &WriteResult::Conflict);
+    assert_eq!(scene.plan(&controller, &key()).ordered.len(), 3, "the object has changed");
+    controller.rejected(&key(), &create, &WriteResult::Forbidden("no".to_owned()));
     let words = words(&scene.plan(&controller, &key()));
     assert_eq!((words.len(), words[0].as_str()), (4, "Patch ManagedClusterAddOn one/hello"));
 }
