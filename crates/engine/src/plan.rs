@@ -8,19 +8,19 @@ mod difference;
 mod event;
 mod kind;
 mod object_key;
+mod plan_step;
 mod result;
-mod step;
 mod write;
 
 use k8s_openapi::jiff::Timestamp;
 
 pub use self::{
     event::{Event, Severity},
-    kind::{Kind, Object, Scope, View},
+    kind::{CacheView, Kind, Writable, WritableScope},
     object_key::ObjectKey,
+    plan_step::{NoAction, PlanStep},
     result::WriteResult,
-    step::{NoAction, Step},
-    write::{Operation, Precondition, Subresource, Verb, Write},
+    write::{Precondition, Subresource, Verb, Write, WriteOperation},
 };
 
 /// What is to be done about one key.

@@ -5,10 +5,10 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use drover_engine::plan::{Object, ObjectKey, Step, Verb, Write};
+use drover_engine::plan::{ObjectKey, PlanStep, Verb, Writable, Write};
 use drover_runtime::{
-    action::{Action, ActionError},
     decode::Decoded,
+    execute::{ActionError, Execute},
     write::Writer,
 };
 use kube::{Api, Resource, core::NamespaceResourceScope};
@@ -18,7 +18,7 @@ use crate::fleet::Fleet;
 
 /// A type whose objects can be adopted.
 pub(crate) trait Adopt:
-    Object + Resource<Scope = NamespaceResourceScope> + DeserializeOwned + PartialEq
+    Writable + Resource<Scope = NamespaceResourceScope> + DeserializeOwned + PartialEq
 {
     /// An object as it is wanted, with what others have added to the one that exists; `None` if
     /// that one is not the hub's.
@@ -35,7 +35,7 @@ impl<K> CreateOrAdopt<K> {
     }
 }
 
-impl<K: Adopt> Step for CreateOrAdopt<K> {
+impl<K: Adopt> PlanStep for CreateOrAdopt<K> {
     fn verb(&self) -> Verb {
         Verb::Create
     }
@@ -49,7 +49,7 @@ impl<K: Adopt> Step for CreateOrAdopt<K> {
     }
 }
 
-impl<K: Adopt> Action<Fleet> for CreateOrAdopt<K> {
+impl<K: Adopt> Execute<Fleet> for CreateOrAdopt<K> {
     async fn execute(&self, writer: Writer<Fleet>) -> Result<(), ActionError> {
         let Self(wanted) = self;
         let exists = match writer.send(&Write::create_shared(Arc::clone(wanted))).await {

@@ -15,7 +15,7 @@ use drover_api::{
 use drover_engine::{
     placement::{
         Decision, Facts, Misconfigured, Plugin, Problem, Program, Scores, Slice, Verdict, is_disabled,
-        plan::{self, changes},
+        plan::{self, SliceChange, changes},
         sets::{self, Reach},
         status::{self, Before},
         verdicts::{Evidence, Verdicts},
@@ -260,7 +260,7 @@ fn event(placement: &Placement, current: &[Slice], decision: &Decision) -> Optio
 fn writes(placement: &Placement, stored: &[&PlacementDecision], current: &[Slice], decision: Decision) -> Vec<Write> {
     let mut writes = Vec::new();
     for change in changes(current, &decision.slices) {
-        let is_new = matches!(change, plan::Write::Create(_));
+        let is_new = matches!(change, SliceChange::Create(_));
         writes.extend(write(placement, stored, change));
         // A slice is made empty and filled in a second step, which is decided on when it is there: what comes after it
         // may take clusters from other slices that it is to hold.
@@ -273,12 +273,12 @@ fn writes(placement: &Placement, stored: &[&PlacementDecision], current: &[Slice
 }
 
 /// The write that makes a slice what it is to be.
-fn write(placement: &Placement, stored: &[&PlacementDecision], change: plan::Write) -> Option<Write> {
+fn write(placement: &Placement, stored: &[&PlacementDecision], change: SliceChange) -> Option<Write> {
     let stored_as = |name: &str| stored.iter().find(|decision| decision.name_any() == name).copied();
     match change {
-        plan::Write::Create(slice) => Some(Write::create(new_slice(placement, &slice))),
-        plan::Write::Delete(name) => stored_as(&name).map(Write::delete),
-        plan::Write::Update(slice) => {
+        SliceChange::Create(slice) => Some(Write::create(new_slice(placement, &slice))),
+        SliceChange::Delete(name) => stored_as(&name).map(Write::delete),
+        SliceChange::Update(slice) => {
             let stored = stored_as(&slice.name)?;
             let mut wanted = stored.clone();
             wanted.labels_mut().extend(slice.labels(&placement.name_any()));

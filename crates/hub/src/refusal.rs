@@ -1,10 +1,10 @@
 //! What it means for people that the server did not accept a write.
 
-use drover_engine::plan::{Step, Verb, WriteResult};
+use drover_engine::plan::{PlanStep, Verb, WriteResult};
 
 /// What a write that was not accepted means for people; `None` if the hub's cache was out of date,
 /// which is no failure.
-pub(crate) fn refusal(step: &impl Step, result: &WriteResult) -> Option<String> {
+pub(crate) fn refusal(step: &impl PlanStep, result: &WriteResult) -> Option<String> {
     let why = match result {
         WriteResult::Unreachable(why) => why,
         WriteResult::Gone(_) if step.verb() != Verb::Create => return None,
@@ -14,6 +14,6 @@ pub(crate) fn refusal(step: &impl Step, result: &WriteResult) -> Option<String> 
 }
 
 /// That something was not written, and why.
-pub(crate) fn could_not(step: &impl Step, why: &str) -> String {
+pub(crate) fn could_not(step: &impl PlanStep, why: &str) -> String {
     format!("could not {}: {why}", step.words())
 }

@@ -6,10 +6,10 @@ use std::{borrow::Cow, fmt, sync::Arc};
 
 use drover_engine::{
     certificate::{Algorithm, Authority, SigningFlaw, draft},
-    plan::{Step, Verb, Write},
+    plan::{PlanStep, Verb, Write},
 };
 use drover_runtime::{
-    action::{Action, ActionError},
+    execute::{ActionError, Execute},
     pace::result_of,
     store::ObjectKey,
     write::Writer,
@@ -53,7 +53,7 @@ pub(crate) struct Sign {
     pub(crate) now: Timestamp,
 }
 
-impl Step for Sign {
+impl PlanStep for Sign {
     fn verb(&self) -> Verb {
         Verb::Patch
     }
@@ -67,7 +67,7 @@ impl Step for Sign {
     }
 }
 
-impl Action<Fleet> for Sign {
+impl Execute<Fleet> for Sign {
     async fn execute(&self, writer: Writer<Fleet>) -> Result<(), ActionError> {
         let Self { request, ca, now } = self;
         let secrets = Api::<Secret>::namespaced(writer.client.clone(), &ca.namespace);

@@ -10,7 +10,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use drover_engine::plan::{Event, Plan, Step, Write, WriteResult};
+use drover_engine::plan::{Event, Plan, PlanStep, Write, WriteResult};
 use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
 use k8s_openapi::jiff::Timestamp;
 use kube::Client;
@@ -19,15 +19,15 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, error, warn};
 
 use crate::{
-    action::Action,
     clock::Clock,
     events::Recorder,
+    execute::Execute,
     fleet::Shared,
     gate::Gate,
     metrics::{Metrics, Outcome},
     pace::{Failure, Pace, Place},
     queue::{Done, Queue},
-    views::{Caches, Views},
+    views::{CacheViews, Caches},
     write::Writer,
 };
 
@@ -43,7 +43,7 @@ pub trait Reconciler<F>: Send + Sync + 'static {
     type Key: Ord + Clone + fmt::Display + Send + Sync + 'static;
 
     /// What it does that takes more than one request; [`NoAction`](drover_engine::plan::NoAction) if nothing does.
-    type Action: Action<F>;
+    type Action: Execute<F>;
 
     /// Who it is: in logs and metrics, and as the owner of the fields that it writes.
     const NAME: &'static str;
@@ -75,7 +75,7 @@ pub struct Tools<F> {
     /// Who this process is, in its events.
     pub identity: Option<String>,
     /// How answers to writes enter the fleet.
-    pub views: Arc<Views<F>>,
+    pub views: Arc<CacheViews<F>>,
 }
 
 impl<F: Caches> Tools<F> {
@@ -113,7 +113,7 @@ pub struct Controller<F, R: Reconciler<F>> {
 }
 
 /// A part of a plan that is run by itself.
-enum Part<'a, A> {
+enum PlanPart<'a, A> {
     Write(&'a Write),
     Action(&'a A),
 }
@@ -127,7 +127,7 @@ enum Written {
 
 /// Why a key was not attended to.
 #[derive(Debug, thiserror::Error)]
-enum Trouble<A: Step> {
+enum Trouble<A: PlanStep> {
     #[error("this process may not write any more")]
     GateShut,
     #[error("this process ends")]
@@ -140,7 +140,7 @@ enum Trouble<A: Step> {
 
 /// A part of a plan that has failed.
 #[derive(Debug, thiserror::Error)]
-enum Failed<A: Step> {
+enum Failed<A: PlanStep> {
     #[error("{0}: {1}")]
     Write(Write, Failure),
     #[error("{words}: {1}", words = .0.words())]
@@ -149,11 +149,11 @@ enum Failed<A: Step> {
     Event(Event, Failure),
 }
 
-impl<A: Step> Failed<A> {
-    fn of_part(part: &Part<'_, A>, failure: Failure) -> Box<Self> {
+impl<A: PlanStep> Failed<A> {
+    fn of_part(part: &PlanPart<'_, A>, failure: Failure) -> Box<Self> {
         Box::new(match part {
-            Part::Write(write) => Self::Write(Write::clone(write), failure),
-            Part::Action(action) => Self::Action(A::clone(action), failure),
+            PlanPart::Write(write) => Self::Write(Write::clone(write), failure),
+            PlanPart::Action(action) => Self::Action(A::clone(action), failure),
         })
     }
 
@@ -163,7 +163,7 @@ impl<A: Step> Failed<A> {
     }
 }
 
-impl<A: Step> Trouble<A> {
+impl<A: PlanStep> Trouble<A> {
     /// How the work on a key ends that had this trouble.
     fn outcome(&self) -> Outcome {
         match self {
@@ -275,7 +275,7 @@ impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
             let Some(place) = place.take().or_else(|| self.tools.pace.try_begin()) else {
                 return Ok(Written::UntilBusy);
             };
-            self.run_part(key, Part::Write(write), place).await?;
+            self.run_part(key, PlanPart::Write(write), place).await?;
         }
         Ok(Written::All)
     }
@@ -289,7 +289,7 @@ impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
         shutdown: &CancellationToken,
     ) -> Result<(), Trouble<R::Action>> {
         let (mut under_way, mut troubles) = (FuturesUnordered::new(), Vec::new());
-        for part in plan.actions.iter().map(Part::Action).chain(plan.parallel.iter().map(Part::Write)) {
+        for part in plan.actions.iter().map(PlanPart::Action).chain(plan.parallel.iter().map(PlanPart::Write)) {
             // One asks for a place at a time, so that others get theirs in between.
             let mut place = pin!(self.wait_for_next_place(shutdown));
             let place = loop {
@@ -326,14 +326,19 @@ impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
         self.check_gate().map(|()| place)
     }
 
-    async fn run_part(&self, key: &R::Key, part: Part<'_, R::Action>, place: Place) -> Result<(), Trouble<R::Action>> {
+    async fn run_part(
+        &self,
+        key: &R::Key,
+        part: PlanPart<'_, R::Action>,
+        place: Place,
+    ) -> Result<(), Trouble<R::Action>> {
         self.check_gate()?;
         let result = match part {
-            Part::Write(write) => {
+            PlanPart::Write(write) => {
                 debug!(controller = R::NAME, %key, %write, "writing");
                 place.send(self.writer.send(write)).await.map(|()| self.count(write))
             }
-            Part::Action(action) => {
+            PlanPart::Action(action) => {
                 debug!(controller = R::NAME, %key, action = action.words(), "acting");
                 let acting = Box::pin(action.execute(self.bounded().clone()));
                 place.send_several(acting).await.map(|()| self.count(action))
@@ -342,7 +347,7 @@ impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
         result.map_err(|failure| Trouble::Failed(Failed::of_part(&part, failure)))
     }
 
-    fn count(&self, step: &impl Step) {
+    fn count(&self, step: &impl PlanStep) {
         self.tools.metrics.wrote(&step.kind_name(), step.verb());
     }
 

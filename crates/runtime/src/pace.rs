@@ -21,7 +21,7 @@ use tower::service_fn;
 use tracing::{info, warn};
 
 use self::throttle::{Entry, Pass, Throttle};
-use crate::{action::ActionError, clock::Clock, metrics::Metrics};
+use crate::{clock::Clock, execute::ActionError, metrics::Metrics};
 
 /// For how many seconds an answer is waited for.
 const PATIENCE: u64 = 30;

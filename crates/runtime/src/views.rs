@@ -1,12 +1,12 @@
 //! Which kinds a process caches, and how the answer to a write enters the cache.
 //!
-//! A write names its kind, and the [view](View) in which the process caches it. The table of all
+//! A write names its kind, and the [view](CacheView) in which the process caches it. The table of all
 //! views is made by [`caches!`](crate::caches), which a fleet has to be in for each kind that it
 //! tracks: what can be read from the cache, the answers to its writes find their way into.
 
 use std::{collections::HashMap, fmt};
 
-use drover_engine::plan::View;
+use drover_engine::plan::CacheView;
 use kube::{Resource, api::ObjectMeta};
 use serde::de::DeserializeOwned;
 
@@ -21,7 +21,7 @@ pub trait Registers<K> {}
 /// A fleet with a table of views. [`caches!`](crate::caches) implements it.
 pub trait Caches: Sized {
     /// The table.
-    fn views() -> Views<Self>;
+    fn views() -> CacheViews<Self>;
 }
 
 /// Lists all kinds that a fleet tracks, each by the type in which it is cached.
@@ -31,15 +31,15 @@ macro_rules! caches {
         $(impl $crate::views::Registers<$kind> for $fleet {})*
 
         impl $crate::views::Caches for $fleet {
-            fn views() -> $crate::views::Views<Self> {
-                $crate::views::Views::default()$(.with::<$kind>())*
+            fn views() -> $crate::views::CacheViews<Self> {
+                $crate::views::CacheViews::default()$(.with::<$kind>())*
             }
         }
     };
 }
 
 /// How answers enter the caches of a fleet.
-pub struct Views<F>(HashMap<View, Cached<F>>);
+pub struct CacheViews<F>(HashMap<CacheView, Cached<F>>);
 
 /// How answers enter one cache.
 pub(crate) struct Cached<F> {
@@ -49,19 +49,19 @@ pub(crate) struct Cached<F> {
     pub(crate) remove: fn(&Shared<F>, &ObjectMeta),
 }
 
-impl<F> Default for Views<F> {
+impl<F> Default for CacheViews<F> {
     fn default() -> Self {
         Self(HashMap::new())
     }
 }
 
-impl<F> fmt::Debug for Views<F> {
+impl<F> fmt::Debug for CacheViews<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.0.keys()).finish()
     }
 }
 
-impl<F> Views<F> {
+impl<F> CacheViews<F> {
     /// The same table with one more kind.
     #[must_use]
     pub fn with<K>(mut self) -> Self
@@ -70,7 +70,7 @@ impl<F> Views<F> {
         K: Resource<DynamicType = ()> + Clone + DeserializeOwned + 'static,
     {
         self.0.insert(
-            View::of::<K>(),
+            CacheView::of::<K>(),
             Cached { receive: receive::<F, K>, remove: |fleet, last| fleet.delete::<K>(last) },
         );
         self
@@ -78,11 +78,11 @@ impl<F> Views<F> {
 
     /// Whether answers in this view enter a cache.
     #[must_use]
-    pub fn has(&self, view: View) -> bool {
+    pub fn has(&self, view: CacheView) -> bool {
         self.0.contains_key(&view)
     }
 
-    pub(crate) fn get(&self, view: View) -> Option<&Cached<F>> {
+    pub(crate) fn get(&self, view: CacheView) -> Option<&Cached<F>> {
         self.0.get(&view)
     }
 }

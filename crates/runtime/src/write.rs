@@ -6,7 +6,7 @@ mod tests;
 use std::{fmt, sync::Arc};
 
 use axum::http;
-use drover_engine::plan::{Operation, Precondition, Subresource, Write};
+use drover_engine::plan::{Precondition, Subresource, Write, WriteOperation};
 use kube::{
     Client,
     api::{DeleteParams, ObjectMeta, Patch, PatchParams, PostParams, Preconditions},
@@ -18,7 +18,7 @@ use serde_json::Value;
 use crate::{
     clock::Clock,
     fleet::Shared,
-    views::{Cached, Caches, Views},
+    views::{CacheViews, Cached, Caches},
 };
 
 /// Sends writes in the name of one controller.
@@ -29,7 +29,7 @@ pub struct Writer<F> {
     pub fleet: Shared<F>,
     /// The time.
     pub clock: Clock,
-    pub(crate) views: Arc<Views<F>>,
+    pub(crate) views: Arc<CacheViews<F>>,
     /// The owner of the fields that it writes.
     pub(crate) manager: &'static str,
 }
@@ -77,7 +77,7 @@ impl<F> Writer<F> {
         }
         let object = answer?;
         match write.operation() {
-            Operation::Delete if is_gone(&object).map_err(kube::Error::SerdeError)? => self.remove(cached, write),
+            WriteOperation::Delete if is_gone(&object).map_err(kube::Error::SerdeError)? => self.remove(cached, write),
             _ => (cached.receive)(&self.fleet, &object).map_err(kube::Error::SerdeError)?,
         }
         Ok(())
@@ -97,13 +97,13 @@ fn request(write: &Write, manager: &str) -> Result<http::Request<Vec<u8>>, kube:
     let request = Request::new(write.kind().url_path(&write.key().namespace));
     let post = || PostParams { field_manager: manager.clone(), ..PostParams::default() };
     match write.operation() {
-        Operation::Create(object) => request.create(&post(), object.to_bytes().map_err(serialize)?),
-        Operation::Update(object) => request.replace(name, &post(), object.to_bytes().map_err(serialize)?),
-        Operation::Patch { patch, subresource } => {
+        WriteOperation::Create(object) => request.create(&post(), object.to_bytes().map_err(serialize)?),
+        WriteOperation::Update(object) => request.replace(name, &post(), object.to_bytes().map_err(serialize)?),
+        WriteOperation::Patch { patch, subresource } => {
             let params = PatchParams { field_manager: manager, ..PatchParams::default() };
             patched(&request, write, (&params, &Patch::Merge(&**patch)), *subresource)
         }
-        Operation::Delete => request.delete(name, &deletion(write.precondition())),
+        WriteOperation::Delete => request.delete(name, &deletion(write.precondition())),
     }
 }
 

@@ -7,12 +7,12 @@ use drover_api::{
     work::{AppliedManifestWork, ManifestWork},
 };
 use drover_engine::{
-    plan::{Plan, Step, Verb, Write},
+    plan::{Plan, PlanStep, Verb, Write},
     work::{applied_work, is_of_agent},
 };
 use drover_runtime::{
-    action::{Action, ActionError},
     controller::Reconciler,
+    execute::{ActionError, Execute},
     store::ObjectKey,
     write::Writer,
 };
@@ -79,7 +79,7 @@ pub(crate) struct ApplyPass {
     applied: Arc<AppliedManifestWork>,
 }
 
-impl Step for ApplyPass {
+impl PlanStep for ApplyPass {
     fn verb(&self) -> Verb {
         Verb::Update
     }
@@ -93,7 +93,7 @@ impl Step for ApplyPass {
     }
 }
 
-impl Action<Site> for ApplyPass {
+impl Execute<Site> for ApplyPass {
     async fn execute(&self, writer: Writer<Site>) -> Result<(), ActionError> {
         let Self { key, work, applied } = self.clone();
         let Writer { client: managed, fleet: site, clock, .. } = writer;

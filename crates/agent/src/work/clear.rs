@@ -7,13 +7,13 @@ use drover_api::{
     work::{AppliedManifestWork, DeleteOption},
 };
 use drover_engine::{
-    plan::{Plan, Step, Verb, Write},
+    plan::{Plan, PlanStep, Verb, Write},
     work::{Agent, Eviction, Owner, eviction, is_of_agent},
 };
 use drover_runtime::{
-    action::{Action, ActionError},
     clock::after,
     controller::Reconciler,
+    execute::{ActionError, Execute},
     fleet::Shared,
     store::ObjectKey,
     write::Writer,
@@ -93,7 +93,7 @@ pub(crate) struct ClearPass {
     option: Option<DeleteOption>,
 }
 
-impl Step for ClearPass {
+impl PlanStep for ClearPass {
     fn verb(&self) -> Verb {
         Verb::Delete
     }
@@ -107,7 +107,7 @@ impl Step for ClearPass {
     }
 }
 
-impl Action<Site> for ClearPass {
+impl Execute<Site> for ClearPass {
     async fn execute(&self, writer: Writer<Site>) -> Result<(), ActionError> {
         Ok(clear_some(&writer.client, &writer.fleet, &self.applied, self.option.as_ref()).await?)
     }

@@ -4,20 +4,20 @@ use std::{fmt, sync::Arc};
 
 use serde_json::Value;
 
-use super::Object;
+use super::Writable;
 
 /// A whole object. It is serialised when it is sent, and once: plans may be dropped, and the
 /// objects of one plan may share most of their content.
 #[derive(Clone)]
-pub struct Whole(Arc<dyn Content>);
+pub struct Whole(Arc<dyn ToJson>);
 
 /// What can be sent as JSON.
-trait Content: Send + Sync {
+trait ToJson: Send + Sync {
     fn to_bytes(&self) -> serde_json::Result<Vec<u8>>;
     fn to_value(&self) -> serde_json::Result<Value>;
 }
 
-impl<K: Object> Content for K {
+impl<K: Writable> ToJson for K {
     fn to_bytes(&self) -> serde_json::Result<Vec<u8>> {
         serde_json::to_vec(self)
     }
@@ -28,7 +28,7 @@ impl<K: Object> Content for K {
 }
 
 impl Whole {
-    pub(super) fn new<K: Object>(object: Arc<K>) -> Self {
+    pub(super) fn new<K: Writable>(object: Arc<K>) -> Self {
         Self(object)
     }
 

@@ -6,24 +6,24 @@ mod tests;
 use kube::core::ObjectMeta;
 use serde_json::{Map, Value, json};
 
-use super::Object;
+use super::Writable;
 
 /// The merge patch that turns one state of an object into another, in the fields that `is_meant`
 /// accepts; `None` if they are equal. It holds for the state that was compared and no later one.
-pub(super) fn difference_of<K: Object>(stored: &K, wanted: &K, is_meant: impl Fn(&str) -> bool) -> Option<Value> {
+pub(super) fn difference_of<K: Writable>(stored: &K, wanted: &K, is_meant: impl Fn(&str) -> bool) -> Option<Value> {
     let part = |object: &K| fields_of(object).into_iter().filter(|(field, _)| is_meant(field)).collect();
     Some(for_this_state(stored, difference(&part(stored), &part(wanted))?))
 }
 
 /// The merge patch that adds to an object what it lacks of another; `None` if it lacks nothing.
-pub(super) fn lack_of<K: Object>(stored: &K, wanted: &K) -> Option<Value> {
+pub(super) fn lack_of<K: Writable>(stored: &K, wanted: &K) -> Option<Value> {
     Some(for_this_state(stored, lack(&fields_of(stored), &fields_of(wanted))?))
 }
 
 /// The fields of an object, or of a part of it.
 type Fields = Map<String, Value>;
 
-fn fields_of<K: Object>(object: &K) -> Fields {
+fn fields_of<K: Writable>(object: &K) -> Fields {
     let Ok(Value::Object(mut fields)) = serde_json::to_value(object) else { return Fields::new() };
     if let Some(Value::Object(metadata)) = fields.get_mut("metadata") {
         // Empty labels, finalizers or owners are equal to absent ones.
@@ -33,7 +33,7 @@ fn fields_of<K: Object>(object: &K) -> Fields {
 }
 
 /// The patch, for the state of an object that it was made for and no other.
-fn for_this_state<K: Object>(stored: &K, mut patch: Fields) -> Value {
+fn for_this_state<K: Writable>(stored: &K, mut patch: Fields) -> Value {
     let metadata = patch.entry("metadata").or_insert_with(|| json!({}));
     if let Value::Object(metadata) = metadata {
         let ObjectMeta { uid, resource_version, .. } = stored.meta().clone();

@@ -11,27 +11,27 @@ use kube::Resource;
 use serde::Serialize;
 
 /// A type whose objects can be written.
-pub trait Object:
-    Resource<DynamicType = (), Scope: Scope> + Clone + fmt::Debug + Serialize + Send + Sync + 'static
+pub trait Writable:
+    Resource<DynamicType = (), Scope: WritableScope> + Clone + fmt::Debug + Serialize + Send + Sync + 'static
 {
 }
 
-impl<K> Object for K where
-    K: Resource<DynamicType = (), Scope: Scope> + Clone + fmt::Debug + Serialize + Send + Sync + 'static
+impl<K> Writable for K where
+    K: Resource<DynamicType = (), Scope: WritableScope> + Clone + fmt::Debug + Serialize + Send + Sync + 'static
 {
 }
 
 /// Whether the objects of a kind are in namespaces.
-pub trait Scope {
+pub trait WritableScope {
     /// Whether they are.
     const IS_NAMESPACED: bool;
 }
 
-impl Scope for NamespaceResourceScope {
+impl WritableScope for NamespaceResourceScope {
     const IS_NAMESPACED: bool = true;
 }
 
-impl Scope for ClusterResourceScope {
+impl WritableScope for ClusterResourceScope {
     const IS_NAMESPACED: bool = false;
 }
 
@@ -51,18 +51,18 @@ pub struct Kind {
     /// Whether the server answers patches with the metadata alone.
     pub is_metadata_only: bool,
     /// The type as which the answer to a write is decoded.
-    pub view: View,
+    pub view: CacheView,
 }
 
 /// A type that holds objects of a kind. A process may hold one kind in several types, each with
 /// the part of an object that one controller needs, and each in a cache of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct View {
+pub struct CacheView {
     id: TypeId,
     name: &'static str,
 }
 
-impl View {
+impl CacheView {
     /// The view that this type is.
     #[must_use]
     pub fn of<K: 'static>() -> Self {
@@ -70,7 +70,7 @@ impl View {
     }
 }
 
-impl fmt::Display for View {
+impl fmt::Display for CacheView {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name)
     }
@@ -79,15 +79,15 @@ impl fmt::Display for View {
 impl Kind {
     /// The kind of the objects of a type.
     #[must_use]
-    pub fn of<K: Object>() -> Self {
+    pub fn of<K: Writable>() -> Self {
         Self {
             group: K::group(&()),
             version: K::version(&()),
             kind: K::kind(&()),
             plural: K::plural(&()),
-            is_namespaced: <K::Scope as Scope>::IS_NAMESPACED,
+            is_namespaced: <K::Scope as WritableScope>::IS_NAMESPACED,
             is_metadata_only: K::metadata_api(),
-            view: View::of::<K>(),
+            view: CacheView::of::<K>(),
         }
     }
 

@@ -9,7 +9,7 @@ use kube::core::ObjectMeta;
 use serde_json::Value;
 
 use super::{
-    Kind, Object, ObjectKey,
+    Kind, ObjectKey, Writable,
     body::Whole,
     difference::{difference_of, lack_of},
 };
@@ -19,13 +19,13 @@ use super::{
 pub struct Write {
     kind: Kind,
     key: ObjectKey,
-    operation: Operation,
+    operation: WriteOperation,
     precondition: Precondition,
 }
 
 /// How an object is written, and with what.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Operation {
+pub enum WriteOperation {
     /// Creates the object.
     Create(Whole),
     /// Replaces everything but the status.
@@ -114,23 +114,23 @@ impl Precondition {
 
 impl Write {
     /// Creates an object.
-    pub fn create<K: Object>(object: K) -> Self {
+    pub fn create<K: Writable>(object: K) -> Self {
         Self::create_shared(Arc::new(object))
     }
 
     /// Creates an object that others hold, too.
-    pub fn create_shared<K: Object>(object: Arc<K>) -> Self {
+    pub fn create_shared<K: Writable>(object: Arc<K>) -> Self {
         Self {
             kind: Kind::of::<K>(),
             key: ObjectKey::of(&*object),
-            operation: Operation::Create(Whole::new(object)),
+            operation: WriteOperation::Create(Whole::new(object)),
             precondition: Precondition::Absent,
         }
     }
 
     /// Gives an object every field that `wanted` has, or creates it; `None` if it has them all.
     /// Fields that `wanted` does not have stay. A list becomes the one in `wanted`.
-    pub fn ensure<K: Object>(stored: Option<&K>, wanted: K) -> Option<Self> {
+    pub fn ensure<K: Writable>(stored: Option<&K>, wanted: K) -> Option<Self> {
         match stored {
             None => Some(Self::create(wanted)),
             Some(stored) => Some(Self::patch(stored, lack_of(stored, &wanted)?, None)),
@@ -138,41 +138,41 @@ impl Write {
     }
 
     /// Gives an object the status of `wanted`; `None` if it has it.
-    pub fn status<K: Object>(stored: &K, wanted: &K) -> Option<Self> {
+    pub fn status<K: Writable>(stored: &K, wanted: &K) -> Option<Self> {
         let patch = difference_of(stored, wanted, |field| field == "status")?;
         Some(Self::patch(stored, patch, Some(Subresource::Status)))
     }
 
     /// Gives a signing request the decision of `wanted`, which is part of its status; `None` if it
     /// has it.
-    pub fn approval<K: Object>(stored: &K, wanted: &K) -> Option<Self> {
+    pub fn approval<K: Writable>(stored: &K, wanted: &K) -> Option<Self> {
         let patch = difference_of(stored, wanted, |field| field == "status")?;
         Some(Self::patch(stored, patch, Some(Subresource::Approval)))
     }
 
     /// Makes an object equal to `wanted`, except for its status; `None` if it is.
-    pub fn update<K: Object>(stored: &K, wanted: &K) -> Option<Self> {
+    pub fn update<K: Writable>(stored: &K, wanted: &K) -> Option<Self> {
         Some(Self::patch(stored, difference_of(stored, wanted, |field| field != "status")?, None))
     }
 
     /// Makes an object equal to `wanted`, except for its status, without a comparison. This is for
     /// types that do not hold the whole object, so that the difference is not known.
-    pub fn replace<K: Object>(stored: &K, mut wanted: K) -> Self {
+    pub fn replace<K: Writable>(stored: &K, mut wanted: K) -> Self {
         let ObjectMeta { uid, resource_version, .. } = stored.meta().clone();
         (wanted.meta_mut().uid, wanted.meta_mut().resource_version) = (uid, resource_version);
-        Self::of(stored, Operation::Update(Whole::new(Arc::new(wanted))))
+        Self::of(stored, WriteOperation::Update(Whole::new(Arc::new(wanted))))
     }
 
     /// Deletes an object, if it has not changed since it was read.
-    pub fn delete<K: Object>(stored: &K) -> Self {
-        Self::of(stored, Operation::Delete)
+    pub fn delete<K: Writable>(stored: &K) -> Self {
+        Self::of(stored, WriteOperation::Delete)
     }
 
-    fn patch<K: Object>(stored: &K, patch: Value, subresource: Option<Subresource>) -> Self {
-        Self::of(stored, Operation::Patch { patch: Arc::new(patch), subresource })
+    fn patch<K: Writable>(stored: &K, patch: Value, subresource: Option<Subresource>) -> Self {
+        Self::of(stored, WriteOperation::Patch { patch: Arc::new(patch), subresource })
     }
 
-    fn of<K: Object>(stored: &K, operation: Operation) -> Self {
+    fn of<K: Writable>(stored: &K, operation: WriteOperation) -> Self {
         Self {
             kind: Kind::of::<K>(),
             key: ObjectKey::of(stored),
@@ -195,7 +195,7 @@ impl Write {
 
     /// How it is written, and with what.
     #[must_use]
-    pub fn operation(&self) -> &Operation {
+    pub fn operation(&self) -> &WriteOperation {
         &self.operation
     }
 
@@ -209,10 +209,10 @@ impl Write {
     #[must_use]
     pub fn verb(&self) -> Verb {
         match self.operation {
-            Operation::Create(_) => Verb::Create,
-            Operation::Update(_) => Verb::Update,
-            Operation::Patch { .. } => Verb::Patch,
-            Operation::Delete => Verb::Delete,
+            WriteOperation::Create(_) => Verb::Create,
+            WriteOperation::Update(_) => Verb::Update,
+            WriteOperation::Patch { .. } => Verb::Patch,
+            WriteOperation::Delete => Verb::Delete,
         }
     }
 
@@ -220,7 +220,7 @@ impl Write {
     #[must_use]
     pub fn subresource(&self) -> Option<Subresource> {
         match self.operation {
-            Operation::Patch { subresource, .. } => subresource,
+            WriteOperation::Patch { subresource, .. } => subresource,
             _ => None,
         }
     }
@@ -229,9 +229,9 @@ impl Write {
     #[must_use]
     pub fn body(&self) -> Option<Value> {
         match &self.operation {
-            Operation::Create(object) | Operation::Update(object) => Some(object.to_value()),
-            Operation::Patch { patch, .. } => Some(Value::clone(patch)),
-            Operation::Delete => None,
+            WriteOperation::Create(object) | WriteOperation::Update(object) => Some(object.to_value()),
+            WriteOperation::Patch { patch, .. } => Some(Value::clone(patch)),
+            WriteOperation::Delete => None,
         }
     }
 }

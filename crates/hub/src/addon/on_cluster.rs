@@ -22,7 +22,7 @@ use drover_engine::{
         inheritance::{inherited, is_managed},
         mark::Given,
     },
-    plan::{Plan, Step, Write, WriteResult},
+    plan::{Plan, PlanStep, Write, WriteResult},
 };
 use drover_runtime::{controller::Reconciler, store::ObjectKey};
 use k8s_openapi::jiff::Timestamp;
@@ -71,7 +71,7 @@ impl AddOns {
     }
 
     /// Takes note of why the server does not accept a work.
-    fn note(&self, key: &ObjectKey, step: &impl Step, result: &WriteResult) {
+    fn note(&self, key: &ObjectKey, step: &impl PlanStep, result: &WriteResult) {
         let Some(why) = result.objection() else { return };
         if let Some(attempt) = self.attempts().get_mut(key) {
             attempt.refusal = Some(could_not(step, why));

@@ -5,7 +5,7 @@ use drover_api::{
     cluster::{ManagedCluster, Placement, PlacementDecision},
     drover::AddOnRollout,
 };
-use drover_engine::plan::{Plan, Step, Write};
+use drover_engine::plan::{Plan, PlanStep, Write};
 use drover_runtime::{
     clock::ManualClock,
     controller::Reconciler,
@@ -177,7 +177,7 @@ impl Scene {
 }
 
 /// The writes and actions of a plan, in words.
-pub(crate) fn words<A: Step>(plan: &Plan<A>) -> Vec<String> {
-    let actions = plan.actions.iter().map(Step::words);
+pub(crate) fn words<A: PlanStep>(plan: &Plan<A>) -> Vec<String> {
+    let actions = plan.actions.iter().map(PlanStep::words);
     plan.ordered.iter().map(Write::to_string).chain(actions).chain(plan.parallel.iter().map(Write::to_string)).collect()
 }

@@ -11,7 +11,7 @@ use std::{
 use drover_api::{addon::ManagedClusterAddOn, names::TOKEN_INFRASTRUCTURE_LABEL};
 use drover_engine::{
     addon::token::{self, Readiness},
-    plan::{NoAction, Object, Plan, Write, WriteResult},
+    plan::{NoAction, Plan, Writable, Write, WriteResult},
 };
 use drover_runtime::{
     controller::Reconciler,
@@ -151,7 +151,7 @@ impl<'a> Made<'a> {
     }
 }
 
-fn remove<K: Object>(stored: Option<&K>) -> Option<Write> {
+fn remove<K: Writable>(stored: Option<&K>) -> Option<Write> {
     stored.filter(|stored| stored.meta().deletion_timestamp.is_none()).map(Write::delete)
 }
 

@@ -12,7 +12,7 @@ use drover_engine::{
         marks::released,
         removal::{self, Remains, Remnant, Removal, Step},
     },
-    plan::{Object, Plan, Write},
+    plan::{Plan, Writable, Write},
 };
 use drover_runtime::store::ObjectKey;
 use k8s_openapi::jiff::Timestamp;
@@ -83,7 +83,7 @@ fn write(fleet: &Fleet, name: &ClusterName, what: Remnant, removal: &Removal<'_>
     }
 }
 
-fn remove<K: Object>(stored: &K, removal: &Removal<'_>) -> Option<Write> {
+fn remove<K: Writable>(stored: &K, removal: &Removal<'_>) -> Option<Write> {
     match removal {
         Removal::Delete(_) => Some(Write::delete(stored)),
         Removal::Await(_) => None,

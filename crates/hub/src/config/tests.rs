@@ -10,7 +10,7 @@ use drover_api::{
     cluster::ManagedCluster,
     drover::{AddOnRollout, ConfigRevision, SetConfig},
 };
-use drover_engine::{addon::revision, hash::spec_hash};
+use drover_engine::{addon::revision, hash::spec_hash, plan::Verb};
 use drover_runtime::{
     clock::{ManualClock, after},
     controller::Reconciler,
@@ -188,7 +188,7 @@ impl Scene {
         match (&plan.ordered[..], plan.wake) {
             ([], None) => Plan::Keep,
             ([], Some(wake)) => Plan::Wait(wake),
-            ([write], None) if write.to_string().starts_with("Delete ConfigRevision") => Plan::Delete,
+            ([write], None) if write.verb() == Verb::Delete && write.kind().is::<ConfigRevision>() => Plan::Delete,
             other => panic!("{other:?}"),
         }
     }

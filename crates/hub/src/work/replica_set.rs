@@ -12,7 +12,7 @@ use drover_api::{
     names::REPLICA_SET_FINALIZER,
     work::{CascadeDeletionPolicy, ManifestWorkReplicaSet},
 };
-use drover_engine::plan::{Step, Write, WriteResult};
+use drover_engine::plan::{PlanStep, Write, WriteResult};
 use drover_runtime::{controller::Reconciler, metrics::Metrics, store::ObjectKey};
 use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
@@ -39,7 +39,7 @@ impl ReplicaSets {
     }
 
     /// Takes note of what was not accepted.
-    fn note(&self, key: &ObjectKey, step: &impl Step, result: &WriteResult) {
+    fn note(&self, key: &ObjectKey, step: &impl PlanStep, result: &WriteResult) {
         if let Some(why) = refusal(step, result) {
             self.refusals().insert(key.clone(), why);
         }

@@ -148,8 +148,9 @@ fn what_is_refused_is_said_with_what_to_do_about_it() {
     let permissions = Permissions::default();
     let create = scene.plan(&permissions, &key()).parallel.remove(0);
     permissions.rejected(&key(), &create, &WriteResult::Forbidden("you may not".to_owned()));
-    let plan = words(&scene.plan(&permissions, &key()));
-    assert_eq!(plan, ["Patch ManagedClusterAddOn one/hello", CREATE]);
+    let plan = scene.plan(&permissions, &key());
+    assert_eq!(words(&plan), ["Patch ManagedClusterAddOn one/hello", CREATE]);
+    assert_eq!(plan.parallel, [create], "it is tried again");
     let why = permissions.refusals().get(&key()).cloned().expect("it was noted");
     assert!(why.contains("you may not") && why.ends_with("labelled drover.dev/hub-binds=true"), "{why}");
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use drover_api::addon::{ConfigGroupResource, ManagedClusterAddOn};
+use drover_engine::plan::Subresource;
 use drover_runtime::clock::after;
 use serde_json::{Value, json};
 
@@ -49,10 +50,14 @@ fn what_remembers_rollouts_is_made_and_belongs_to_the_add_on_that_there_is() {
     scene.addon("hello", &json!({ "type": "Manual" }));
     assert_eq!(words(&scene.plan(&controller(), &hello())), ["Create AddOnRollout hello"]);
     record(&mut scene, "former", &sets(&[]));
-    assert_eq!(words(&scene.plan(&controller(), &hello())), ["Patch AddOnRollout hello"], "nothing but its owner");
+    let plan = scene.plan(&controller(), &hello());
+    assert_eq!(words(&plan), ["Patch AddOnRollout hello"]);
+    let metadata = plan.ordered[0].body().expect("a patch")["metadata"].clone();
+    assert_eq!(metadata["ownerReferences"][0]["uid"], "hello", "nothing but its owner");
     record(&mut scene, "hello", &sets(&[]));
-    let decided = words(&scene.plan(&controller(), &hello()));
-    assert_eq!(decided, ["Patch AddOnRollout hello", "Patch ClusterManagementAddOn hello"], "what it remembers");
+    let plan = scene.plan(&controller(), &hello());
+    assert_eq!(words(&plan), ["Patch AddOnRollout hello", "Patch ClusterManagementAddOn hello"], "what it remembers");
+    assert!(plan.ordered.iter().all(|write| write.subresource() == Some(Subresource::Status)));
 }
 
 #[test]

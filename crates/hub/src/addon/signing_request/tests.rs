@@ -6,7 +6,10 @@ use drover_api::{
     cluster::ManagedCluster,
     names::{ADDON_NAME_LABEL, CERTIFICATES_SIGNED, CLUSTER_NAME_LABEL},
 };
-use drover_engine::{certificate::CLIENT_SIGNER, plan::WriteResult};
+use drover_engine::{
+    certificate::CLIENT_SIGNER,
+    plan::{Subresource, WriteResult},
+};
 use k8s_openapi::ByteString;
 use serde_json::{Value, json};
 
@@ -115,6 +118,13 @@ fn comes_to(scene: &Scene, controller: &AddOnRequests, request: &ObjectKey, resu
     }
 }
 
+/// What a plan decides on its request.
+fn decided(plan: &Plan<Sign>) -> Option<(Subresource, String)> {
+    let [write] = &plan.ordered[..] else { return None };
+    let condition = &write.body()?["status"]["conditions"][0]["type"];
+    Some((write.subresource()?, condition.as_str()?.to_owned()))
+}
+
 /// The CA that a controller would sign the request with.
 fn ca(scene: &Scene, controller: &AddOnRequests) -> Option<String> {
     let blueprint = blueprint(&scene.fleet, &addon(), noon()).expect("it is known");
@@ -127,12 +137,15 @@ fn a_request_is_approved_and_then_signed_with_the_add_ons_ca() {
     scene.asks("request", custom());
     assert_eq!(drain(&scene.fleet.queues.addon_requests), ["request"]);
     assert_eq!(drain(&scene.fleet.queues.requests).len(), 0, "it is none of a cluster's agent");
-    assert_eq!(words(&scene.plan(&controller, &key())), [PATCH_REQUEST]);
-    assert_eq!(ca(&scene, &controller), None, "it is not approved yet");
+    let plan = scene.plan(&controller, &key());
+    assert_eq!(decided(&plan), Some((Subresource::Approval, "Approved".to_owned())));
+    assert_eq!(plan.actions, [], "it is not approved yet");
     scene.asks("request", approved(custom()));
     assert_eq!(drain(&scene.fleet.queues.addon_requests), ["request"]);
-    assert_eq!(words(&scene.plan(&controller, &key())), [PATCH_REQUEST]);
-    assert_eq!(ca(&scene, &controller).as_deref(), Some("hub/ca"), "it is in the hub's own namespace");
+    // The CA is in the hub's own namespace.
+    let (request, ca) = (scene.fleet.belongings.requests.get(&key()).cloned(), ObjectKey::namespaced("hub", "ca"));
+    let sign = Sign { request: request.expect("it is there"), ca, now: noon() };
+    assert_eq!(scene.plan(&controller, &key()), Plan::act(sign));
     scene.asks("request", signed(custom()));
     assert_eq!(words(&scene.plan(&controller, &key())).len(), 0);
 }
@@ -143,7 +156,8 @@ fn what_is_not_the_add_ons_is_denied() {
     let mut foreign = custom();
     foreign["spec"]["username"] = json!("system:open-cluster-management:two:agent");
     scene.asks("request", foreign.clone());
-    assert_eq!(words(&scene.plan(&controller, &key())), [PATCH_REQUEST]);
+    let denied = Some((Subresource::Approval, "Denied".to_owned()));
+    assert_eq!(decided(&scene.plan(&controller, &key())), denied);
     scene.asks("request", approved(foreign));
     assert_eq!(words(&scene.plan(&controller, &key())).len(), 0, "whoever has approved it, it is not signed");
 }

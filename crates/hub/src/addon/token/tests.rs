@@ -68,7 +68,10 @@ fn what_somebody_has_changed_is_put_back() {
     binding.role_ref.name = "other".to_owned();
     scene.set::<RoleBinding>(Some("one"), "hello-token-role", json!(binding));
     let put_back = ["Patch Role one/hello-token-role", "Delete RoleBinding one/hello-token-role"];
-    assert_eq!(words(&scene.plan(&controller, &key())), put_back);
+    let plan = scene.plan(&controller, &key());
+    assert_eq!(words(&plan), put_back);
+    let rules = plan.ordered[0].body().expect("a patch")["rules"].clone();
+    assert_eq!(rules, json!(token::role(&addon).rules), "lists are written whole");
 }
 
 #[test]

@@ -77,15 +77,17 @@ fn looks(controller: &ReplicaSets) -> u64 {
 fn a_set_is_marked_before_anything_is_made() {
     let mut scene = placed(&["one"]);
     set(&mut scene, &json!({ "finalizers": [] }), "v1");
-    assert_eq!(words(&scene.plan(&controller(), &hello())), ["Patch ManifestWorkReplicaSet default/hello"]);
+    let plan = scene.plan(&controller(), &hello());
+    assert_eq!(words(&plan), ["Patch ManifestWorkReplicaSet default/hello"]);
+    assert_eq!(plan.ordered[0].body().expect("a patch")["metadata"]["finalizers"], json!([REPLICA_SET_FINALIZER]));
 }
 
 #[test]
 fn many_clusters_are_dealt_with_in_steps() {
     let names: Vec<_> = (0..300).map(|number| format!("cluster-{number:03}")).collect();
     let plan = placed(&names).plan(&controller(), &hello());
-    let made = words(&plan).iter().filter(|write| write.starts_with("Create ManifestWork")).count();
-    assert_eq!((made, plan.wake.is_some()), (AT_ONCE, true));
+    assert_eq!((plan.actions.len(), plan.wake.is_some()), (AT_ONCE, true));
+    assert_eq!(plan.parallel.len(), 1, "the status");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::{ObjectKey, Verb, Write};
 
 /// A part of a plan that changes an object: a write, or an action, which takes more than one
 /// request. Actions are values; the executor of an action is named by its type.
-pub trait Step: Clone + fmt::Debug + PartialEq + Send + Sync + 'static {
+pub trait PlanStep: Clone + fmt::Debug + PartialEq + Send + Sync + 'static {
     /// How the object is changed.
     fn verb(&self) -> Verb;
 
@@ -26,7 +26,7 @@ pub trait Step: Clone + fmt::Debug + PartialEq + Send + Sync + 'static {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoAction {}
 
-impl Step for NoAction {
+impl PlanStep for NoAction {
     fn verb(&self) -> Verb {
         match *self {}
     }
@@ -40,7 +40,7 @@ impl Step for NoAction {
     }
 }
 
-impl Step for Write {
+impl PlanStep for Write {
     fn verb(&self) -> Verb {
         self.verb()
     }

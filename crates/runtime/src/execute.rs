@@ -1,11 +1,11 @@
 //! Executors of actions: what runs the parts of a plan that take more than one request.
 
-use drover_engine::plan::{NoAction, Step, WriteResult};
+use drover_engine::plan::{NoAction, PlanStep, WriteResult};
 
 use crate::write::Writer;
 
 /// An action with its executor.
-pub trait Action<F>: Step {
+pub trait Execute<F>: PlanStep {
     /// Does it. It may take as long as it likes, but each of its requests is answered in time, or
     /// fails. What it learns of objects it enters into the fleet.
     fn execute(&self, writer: Writer<F>) -> impl Future<Output = Result<(), ActionError>> + Send;
@@ -33,7 +33,7 @@ impl ActionError {
     }
 }
 
-impl<F: Send + Sync> Action<F> for NoAction {
+impl<F: Send + Sync> Execute<F> for NoAction {
     async fn execute(&self, _: Writer<F>) -> Result<(), ActionError> {
         match *self {}
     }
