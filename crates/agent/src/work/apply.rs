@@ -71,12 +71,23 @@ impl Applying {
     }
 }
 
-/// One pass over the manifests of a work that are due.
+/// One pass over the manifests of a work that are due. It applies the work in the state that it was
+/// planned for.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ApplyPass {
     key: ObjectKey,
     work: Arc<ManifestWork>,
     applied: Arc<AppliedManifestWork>,
+}
+
+impl ApplyPass {
+    /// Whether nothing has changed while the pass waited for its turn. What has changed has enqueued
+    /// the work again.
+    fn is_current(&self, site: &Site) -> bool {
+        let is_same_work = site.works.get(&self.key).is_some_and(|work| Arc::ptr_eq(work, &self.work));
+        let applied = site.applied.get(&site.applied_key(&self.key.name));
+        is_same_work && applied.is_some_and(|applied| Arc::ptr_eq(applied, &self.applied))
+    }
 }
 
 impl PlanStep for ApplyPass {
@@ -96,6 +107,9 @@ impl PlanStep for ApplyPass {
 impl Execute<Site> for ApplyPass {
     async fn execute(&self, writer: Writer<Site>) -> Result<(), ActionError> {
         let Self { key, work, applied } = self.clone();
+        if !self.is_current(&writer.fleet.read()) {
+            return Ok(());
+        }
         let Writer { client: managed, fleet: site, clock, .. } = writer;
         Attendance { managed, site: site.clone(), clock, work, applied }.attend().await?;
         // Whether there is more to do, and when, is decided anew.

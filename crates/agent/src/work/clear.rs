@@ -79,7 +79,7 @@ fn clear(site: &Site, key: &ObjectKey, applied: &Arc<AppliedManifestWork>, now: 
         // Nobody can read which of its objects are to stay.
         return Plan { wake: Some(after(now, PATIENCE)), ..Plan::default() };
     }
-    let option = work.and_then(|work| work.spec.delete_option.clone());
+    let option = delete_option(site, applied);
     let clear = ClearPass { key: key.clone(), applied: Arc::clone(applied), option };
     Plan { wake: Some(after(now, PATIENCE)), ..Plan::act(clear) }
 }
@@ -91,6 +91,20 @@ pub(crate) struct ClearPass {
     applied: Arc<AppliedManifestWork>,
     /// Which objects stay.
     option: Option<DeleteOption>,
+}
+
+impl ClearPass {
+    /// Whether nothing has changed while the pass waited for its turn. What has changed has enqueued
+    /// its key again.
+    fn is_current(&self, site: &Site) -> bool {
+        let option = delete_option(site, &self.applied);
+        site.applied.get(&self.key).is_some_and(|applied| Arc::ptr_eq(applied, &self.applied)) && option == self.option
+    }
+}
+
+/// Which objects of a work stay when it is gone, as far as the hub still has the work.
+fn delete_option(site: &Site, applied: &AppliedManifestWork) -> Option<DeleteOption> {
+    site.works.get(&site.work_key(&applied.spec.manifest_work_name))?.spec.delete_option.clone()
 }
 
 impl PlanStep for ClearPass {
@@ -109,6 +123,9 @@ impl PlanStep for ClearPass {
 
 impl Execute<Site> for ClearPass {
     async fn execute(&self, writer: Writer<Site>) -> Result<(), ActionError> {
+        if !self.is_current(&writer.fleet.read()) {
+            return Ok(());
+        }
         Ok(clear_some(&writer.client, &writer.fleet, &self.applied, self.option.as_ref()).await?)
     }
 }
