@@ -20,6 +20,7 @@ use drover_engine::registration::{
     health::{Lease, is_by_lease},
 };
 use drover_runtime::{
+    caches,
     clock::Clock,
     fleet::{ReportsDefects, Tracks},
     queue::Queue,
@@ -160,6 +161,8 @@ impl Roster {
         self.wanted.send_if_modified(|former| former.replace(wanted.clone()).as_ref() != Some(&wanted));
     }
 }
+
+caches!(Roster: ManagedClusterAddOn);
 
 impl ReportsDefects for Roster {}
 

@@ -10,15 +10,16 @@ use drover_api::{
 use drover_engine::{
     condition::{Holds, Says, holds, with},
     join::{self, claimed, resources},
+    plan::{NoAction, Plan, Write},
 };
 use drover_runtime::{
+    caches,
     clock::Clock,
-    controller::{Plan, Reconciler},
+    controller::Reconciler,
     decode::Damaged,
     fleet::{ReportsDefects, Shared, Tracks},
     queue::Queue,
     store::{Change, ObjectKey, Store},
-    write::Write,
 };
 use k8s_openapi::{
     api::core::v1::{Node, NodeStatus},
@@ -114,6 +115,8 @@ impl Domain {
         self.queue.mark(self.key());
     }
 }
+
+caches!(Domain: ManagedCluster, Node, ClusterClaim);
 
 impl ReportsDefects for Domain {}
 
@@ -211,9 +214,10 @@ pub(crate) struct Reports;
 
 impl Reconciler<Domain> for Reports {
     type Key = ObjectKey;
+    type Action = NoAction;
     const NAME: &'static str = "registration-agent";
 
-    fn plan(&self, domain: &Domain, key: &ObjectKey, now: Timestamp) -> Plan<Domain> {
+    fn plan(&self, domain: &Domain, key: &ObjectKey, now: Timestamp) -> Plan {
         let Some(stored) = domain.clusters.get(key).filter(|cluster| may_report(cluster)) else {
             return Plan::default();
         };

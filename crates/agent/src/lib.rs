@@ -32,6 +32,7 @@ use drover_runtime::{
     metrics::Metrics,
     pace::Pace,
     stage::Stage,
+    views::Caches,
 };
 use k8s_openapi::{api::core::v1::Node, serde::de::DeserializeOwned};
 use kube::{Client, Resource, runtime::watcher};
@@ -320,7 +321,7 @@ impl Session {
         };
         self.foundation.spawn(watching.run());
         let tools = self.tools(site, freshness, life);
-        self.controllers.control(Applying { clock: clock.clone() }, queues.applying, managed, &tools);
+        self.controllers.control(Applying, queues.applying, managed, &tools);
         self.controllers.control(Clearing, queues.clearing, managed, &tools);
         // A hub that is busy is no reason to slow down on the cluster.
         let tools = Tools { pace: Pace::new(clock.clone(), life.metrics.clone()), ..tools };
@@ -343,7 +344,7 @@ impl Session {
     }
 
     /// What controllers work with. An agent is alone: there is nobody to agree with on who acts.
-    fn tools<F: Send + Sync + 'static>(&mut self, fleet: Shared<F>, freshness: Freshness, life: &Life) -> Tools<F> {
+    fn tools<F: Caches>(&mut self, fleet: Shared<F>, freshness: Freshness, life: &Life) -> Tools<F> {
         let (gate, keep_fresh) = Gate::new(self.foundation.alone(), freshness);
         self.foundation.spawn(keep_fresh);
         Tools::new(fleet, gate, life.clock.clone(), life.metrics.clone())

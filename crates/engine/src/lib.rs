@@ -16,6 +16,7 @@ pub mod join;
 pub mod jsonpath;
 pub mod owner;
 pub mod placement;
+pub mod plan;
 mod plural;
 pub mod presence;
 mod quantity;

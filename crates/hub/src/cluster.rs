@@ -15,17 +15,15 @@ use drover_api::{
     names::{CLUSTER_LEASE, CLUSTER_NAME_LABEL, WORK_BINDING_FINALIZER},
     reference::ClusterName,
 };
-use drover_engine::cluster::{
-    acceptance::{self, Acceptance, Hindrance},
-    access::{self, Extent, Part},
-    marks::{Feature, has_finalizer, labelled, marked},
+use drover_engine::{
+    cluster::{
+        acceptance::{self, Acceptance, Hindrance},
+        access::{self, Extent, Part},
+        marks::{Feature, has_finalizer, labelled, marked},
+    },
+    plan::{NoAction, Plan, Write},
 };
-use drover_runtime::{
-    controller::{Plan, Reconciler},
-    decode::Defect,
-    store::ObjectKey,
-    write::Write,
-};
+use drover_runtime::{controller::Reconciler, decode::Defect, store::ObjectKey};
 use k8s_openapi::{
     api::{
         coordination::v1::{Lease, LeaseSpec},
@@ -48,10 +46,11 @@ pub(crate) struct Clusters;
 
 impl Reconciler<Fleet> for Clusters {
     type Key = ObjectKey;
+    type Action = NoAction;
 
     const NAME: &'static str = "drover-cluster";
 
-    fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan<Fleet> {
+    fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan {
         let name = ClusterName::from(&*key.name);
         match fleet.clusters.get(key) {
             Some(cluster) if cluster.metadata.deletion_timestamp.is_some() => removal::plan(fleet, &name, cluster, now),
@@ -64,7 +63,7 @@ impl Reconciler<Fleet> for Clusters {
 }
 
 /// What has to be written for a cluster that is to stay.
-fn keep(fleet: &Fleet, name: &ClusterName, cluster: &ManagedCluster, now: Timestamp) -> Plan<Fleet> {
+fn keep(fleet: &Fleet, name: &ClusterName, cluster: &ManagedCluster, now: Timestamp) -> Plan {
     let namespace = fleet.belongings.namespace(name);
     let acceptance = acceptance::judge(cluster, namespace, fleet.belongings.access(name));
     let said = status::say(fleet, name, cluster, acceptance::conditions_of(cluster, &acceptance, now), now);
@@ -83,9 +82,9 @@ fn keep(fleet: &Fleet, name: &ClusterName, cluster: &ManagedCluster, now: Timest
     // follows from it, such as taints.
     let is_held = acceptance != Acceptance::Accepted || has_finalizer(cluster);
     match marks {
-        Some(marks) if !is_held || said.plan.writes.is_empty() => {
+        Some(marks) if !is_held || said.plan.ordered.is_empty() => {
             let writes = std::iter::once(marks).chain(belongings).collect();
-            Plan { writes, wake: said.plan.wake, ..Plan::default() }
+            Plan { ordered: writes, wake: said.plan.wake, ..Plan::default() }
         }
         _ => said.plan.after(belongings),
     }
@@ -111,7 +110,7 @@ fn let_in(
     cluster: &ManagedCluster,
     namespace: Option<&Namespace>,
     now: Timestamp,
-) -> Vec<Write<Fleet>> {
+) -> Vec<Write> {
     let mut writes: Vec<_> = Write::ensure(namespace, namespace_of(name)).into_iter().collect();
     writes.extend(give_access(fleet, name));
     if !fleet.belongings.leases.has(&ObjectKey::namespaced(name.as_str(), CLUSTER_LEASE)) {
@@ -121,13 +120,13 @@ fn let_in(
 }
 
 /// Gives a cluster's agent what it may do.
-fn give_access(fleet: &Fleet, name: &ClusterName) -> Vec<Write<Fleet>> {
+fn give_access(fleet: &Fleet, name: &ClusterName) -> Vec<Write> {
     let bindings = Part::ALL.map(|part| bind(fleet.belongings.binding(name, part), access::binding(name, part)));
     own_role(fleet, name, Extent::Full).into_iter().chain(bindings.into_iter().flatten()).collect()
 }
 
 /// Gives agents their place in a namespace.
-fn bind(stored: Option<&RoleBinding>, mut wanted: RoleBinding) -> Option<Write<Fleet>> {
+fn bind(stored: Option<&RoleBinding>, mut wanted: RoleBinding) -> Option<Write> {
     let Some(stored) = stored else { return Some(Write::create(wanted)) };
     // A binding can not be given another role, and one that is on its way out does not come back.
     if stored.metadata.deletion_timestamp.is_some() || stored.role_ref != wanted.role_ref {
@@ -140,7 +139,7 @@ fn bind(stored: Option<&RoleBinding>, mut wanted: RoleBinding) -> Option<Write<F
 }
 
 /// Takes from a cluster's agent everything that it has, but for a look at whether it is accepted again.
-fn shut_out(fleet: &Fleet, name: &ClusterName) -> Vec<Write<Fleet>> {
+fn shut_out(fleet: &Fleet, name: &ClusterName) -> Vec<Write> {
     let bindings = Part::ALL.into_iter().filter_map(|part| fleet.belongings.binding(name, part));
     let mut writes: Vec<_> = bindings.filter_map(end_binding).collect();
     match fleet.belongings.role(name) {
@@ -150,7 +149,7 @@ fn shut_out(fleet: &Fleet, name: &ClusterName) -> Vec<Write<Fleet>> {
     writes
 }
 
-fn own_role(fleet: &Fleet, name: &ClusterName, extent: Extent) -> Vec<Write<Fleet>> {
+fn own_role(fleet: &Fleet, name: &ClusterName, extent: Extent) -> Vec<Write> {
     let belongings = &fleet.belongings;
     let wanted = access::role_binding(name);
     let binding = match belongings.role_binding(name) {
@@ -161,14 +160,14 @@ fn own_role(fleet: &Fleet, name: &ClusterName, extent: Extent) -> Vec<Write<Flee
 }
 
 /// Lets a namespace that is being deleted go, once the agent has finished its works.
-fn finish_namespace(fleet: &Fleet, name: &ClusterName) -> Option<Write<Fleet>> {
+fn finish_namespace(fleet: &Fleet, name: &ClusterName) -> Option<Write> {
     let has_works = fleet.belongings.works.in_namespace(name.as_str()).next().is_some();
     let binding = fleet.belongings.binding(name, Part::Work)?;
     (!has_works && binding.metadata.deletion_timestamp.is_some()).then(|| end_binding(binding)).flatten()
 }
 
 /// Removes a binding: first the finalizer that holds it, then the binding.
-fn end_binding(stored: &RoleBinding) -> Option<Write<Fleet>> {
+fn end_binding(stored: &RoleBinding) -> Option<Write> {
     let mut free = stored.clone();
     free.finalizers_mut().retain(|finalizer| finalizer != WORK_BINDING_FINALIZER);
     let is_going = stored.metadata.deletion_timestamp.is_some();

@@ -7,12 +7,11 @@ use drover_api::cluster::{
     ClusterSetSelector, ManagedClusterSet, ManagedClusterSetBindingStatus, ManagedClusterSetSpec,
     ManagedClusterSetStatus,
 };
-use drover_engine::cluster_set::{self, is_taken_over, selector_of};
-use drover_runtime::{
-    controller::{Plan, Reconciler},
-    store::ObjectKey,
-    write::Write,
+use drover_engine::{
+    cluster_set::{self, is_taken_over, selector_of},
+    plan::{NoAction, Plan, Write},
 };
+use drover_runtime::{controller::Reconciler, store::ObjectKey};
 use k8s_openapi::jiff::Timestamp;
 
 use crate::fleet::Fleet;
@@ -21,10 +20,11 @@ pub(crate) struct ClusterSets;
 
 impl Reconciler<Fleet> for ClusterSets {
     type Key = ObjectKey;
+    type Action = NoAction;
 
     const NAME: &'static str = "drover-clusterset";
 
-    fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan<Fleet> {
+    fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan {
         let wanted_selector = selector_of(&key.name);
         let write = match fleet.sets.get(key) {
             // One that can not be read is there all the same.
@@ -41,13 +41,13 @@ fn new_set(name: &str, cluster_selector: ClusterSetSelector) -> ManagedClusterSe
 }
 
 /// Puts the selector of one of the two sets back, unless somebody has taken the set over.
-fn with_selector(set: &ManagedClusterSet, selector: Option<ClusterSetSelector>) -> Option<Write<Fleet>> {
+fn with_selector(set: &ManagedClusterSet, selector: Option<ClusterSetSelector>) -> Option<Write> {
     let mut wanted = set.clone();
     wanted.spec.cluster_selector = selector.filter(|_| !is_taken_over(set))?;
     Write::update(set, &wanted)
 }
 
-fn with_members(fleet: &Fleet, key: &ObjectKey, set: &ManagedClusterSet, now: Timestamp) -> Option<Write<Fleet>> {
+fn with_members(fleet: &Fleet, key: &ObjectKey, set: &ManagedClusterSet, now: Timestamp) -> Option<Write> {
     let members = fleet.members.get(&*key.name)?;
     let conditions = cluster_set::conditions(set, members.clusters.len(), members.membership.as_ref().err(), now);
     let wanted = ManagedClusterSet { status: Some(ManagedClusterSetStatus { conditions }), ..set.clone() };
@@ -58,10 +58,11 @@ pub(crate) struct SetBindings;
 
 impl Reconciler<Fleet> for SetBindings {
     type Key = ObjectKey;
+    type Action = NoAction;
 
     const NAME: &'static str = "drover-setbinding";
 
-    fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan<Fleet> {
+    fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan {
         let Some(binding) = fleet.bindings.get(key) else { return Plan::default() };
         let is_bound = fleet.sets.has(&ObjectKey::cluster_wide(&binding.spec.cluster_set));
         let conditions = cluster_set::binding_conditions(binding, is_bound, now);

@@ -5,11 +5,8 @@
 
 use std::{cmp::Ordering, fmt};
 
-use drover_runtime::{
-    controller::{Plan, Reconciler},
-    decode::Defect,
-    events::Event,
-};
+use drover_engine::plan::{Event, NoAction, Plan};
+use drover_runtime::{controller::Reconciler, decode::Defect};
 use k8s_openapi::{api::core::v1::ObjectReference, jiff::Timestamp};
 
 use crate::fleet::Fleet;
@@ -71,10 +68,11 @@ pub(crate) struct DefectReports;
 
 impl Reconciler<Fleet> for DefectReports {
     type Key = DefectReport;
+    type Action = NoAction;
 
     const NAME: &'static str = "drover-defect";
 
-    fn plan(&self, _: &Fleet, report: &DefectReport, _: Timestamp) -> Plan<Fleet> {
-        Plan::default().saying([Event::warning_about(report.object.clone(), "InvalidObject", &*report.note)])
+    fn plan(&self, _: &Fleet, report: &DefectReport, _: Timestamp) -> Plan {
+        Plan::default().with_events([Event::warning_about(report.object.clone(), "InvalidObject", &*report.note)])
     }
 }

@@ -8,6 +8,8 @@
 mod manifest_work;
 
 mod addon;
+mod adopt;
+mod caches;
 mod cluster;
 mod cluster_set;
 mod config;

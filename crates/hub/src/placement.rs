@@ -12,20 +12,17 @@ use drover_api::{
     cluster::{Placement, PlacementDecision, PlacementDecisionSpec, PlacementDecisionStatus, PlacementStatus},
     reference::ClusterName,
 };
-use drover_engine::placement::{
-    Decision, Facts, Misconfigured, Plugin, Problem, Program, Scores, Slice, Verdict, is_disabled,
-    plan::{self, changes},
-    sets::{self, Reach},
-    status::{self, Before},
-    verdicts::{Evidence, Verdicts},
+use drover_engine::{
+    placement::{
+        Decision, Facts, Misconfigured, Plugin, Problem, Program, Scores, Slice, Verdict, is_disabled,
+        plan::{self, SliceChange, changes},
+        sets::{self, Reach},
+        status::{self, Before},
+        verdicts::{Evidence, Verdicts},
+    },
+    plan::{Event, NoAction, Plan, Write},
 };
-use drover_runtime::{
-    controller::{Plan, Reconciler},
-    events::Event,
-    metrics::Metrics,
-    store::ObjectKey,
-    write::Write,
-};
+use drover_runtime::{controller::Reconciler, metrics::Metrics, store::ObjectKey};
 use k8s_openapi::jiff::Timestamp;
 use kube::{Resource, ResourceExt};
 
@@ -103,10 +100,11 @@ pub(crate) struct Placements {
 
 impl Reconciler<Fleet> for Placements {
     type Key = ObjectKey;
+    type Action = NoAction;
 
     const NAME: &'static str = "drover-placement";
 
-    fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan<Fleet> {
+    fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan {
         let (Some(placement), Some(judging)) = (fleet.placements.get(key), fleet.judging.get(key)) else {
             return Plan::default();
         };
@@ -125,7 +123,7 @@ impl Reconciler<Fleet> for Placements {
 }
 
 impl Placements {
-    fn follow(&self, case: &Case, found: &mut Found) -> Plan<Fleet> {
+    fn follow(&self, case: &Case, found: &mut Found) -> Plan {
         let (reach, update) = found.verdicts.update(case, case.now);
         let reach = reach.clone();
         self.metrics.stepped(Self::NAME, "judge", update.judged);
@@ -135,11 +133,7 @@ impl Placements {
         if let Some(Settled { until }) = found.settled
             && until.is_none_or(|until| case.now < until)
         {
-            return Plan {
-                writes: Vec::new(),
-                wake: until.into_iter().chain(found.verdicts.next_change()).min(),
-                ..Plan::default()
-            };
+            return Plan { wake: until.into_iter().chain(found.verdicts.next_change()).min(), ..Plan::default() };
         }
         self.metrics.stepped(Self::NAME, "decide", 1);
         let stored = slices_of(case.fleet, case.key);
@@ -153,7 +147,7 @@ impl Placements {
         let event = event(case.placement, &current, &decision);
         let writes = writes(case.placement, &stored, &current, decision);
         found.settled = writes.is_empty().then_some(Settled { until });
-        Plan { writes, wake, ..Plan::default() }.saying(event)
+        Plan { ordered: writes, wake, ..Plan::default() }.with_events(event)
     }
 }
 
@@ -263,15 +257,10 @@ fn event(placement: &Placement, current: &[Slice], decision: &Decision) -> Optio
 }
 
 /// What makes the stored slices and the status be what was decided.
-fn writes(
-    placement: &Placement,
-    stored: &[&PlacementDecision],
-    current: &[Slice],
-    decision: Decision,
-) -> Vec<Write<Fleet>> {
+fn writes(placement: &Placement, stored: &[&PlacementDecision], current: &[Slice], decision: Decision) -> Vec<Write> {
     let mut writes = Vec::new();
     for change in changes(current, &decision.slices) {
-        let is_new = matches!(change, plan::Write::Create(_));
+        let is_new = matches!(change, SliceChange::Create(_));
         writes.extend(write(placement, stored, change));
         // A slice is made empty and filled in a second step, which is decided on when it is there: what comes after it
         // may take clusters from other slices that it is to hold.
@@ -284,12 +273,12 @@ fn writes(
 }
 
 /// The write that makes a slice what it is to be.
-fn write(placement: &Placement, stored: &[&PlacementDecision], change: plan::Write) -> Option<Write<Fleet>> {
+fn write(placement: &Placement, stored: &[&PlacementDecision], change: SliceChange) -> Option<Write> {
     let stored_as = |name: &str| stored.iter().find(|decision| decision.name_any() == name).copied();
     match change {
-        plan::Write::Create(slice) => Some(Write::create(new_slice(placement, &slice))),
-        plan::Write::Delete(name) => stored_as(&name).map(Write::delete),
-        plan::Write::Update(slice) => {
+        SliceChange::Create(slice) => Some(Write::create(new_slice(placement, &slice))),
+        SliceChange::Delete(name) => stored_as(&name).map(Write::delete),
+        SliceChange::Update(slice) => {
             let stored = stored_as(&slice.name)?;
             let mut wanted = stored.clone();
             wanted.labels_mut().extend(slice.labels(&placement.name_any()));
@@ -308,7 +297,7 @@ fn new_slice(placement: &Placement, slice: &Slice) -> PlacementDecision {
     decision
 }
 
-fn with_status(placement: &Placement, status: PlacementStatus) -> Option<Write<Fleet>> {
+fn with_status(placement: &Placement, status: PlacementStatus) -> Option<Write> {
     let mut wanted = placement.clone();
     wanted.status = Some(status);
     Write::status(placement, &wanted)

@@ -1,9 +1,19 @@
-//! What it means for people that the server did not take a write.
+//! What it means for people that the server did not accept a write.
 
-/// What a refused write means for people; nothing where somebody was faster, which is no failure.
-pub(crate) fn refusal(write: &str, error: &kube::Error) -> Option<String> {
-    let kube::Error::Api(status) = error else { return Some(format!("could not {write}: {error}")) };
-    let is_gone = status.is_not_found() && !write.starts_with("Create");
-    let is_overtaken = status.is_conflict() && !status.is_already_exists();
-    (!is_gone && !is_overtaken).then(|| format!("could not {write}: {}", status.message))
+use drover_engine::plan::{PlanStep, Verb, WriteResult};
+
+/// What a write that was not accepted means for people; `None` if the hub's cache was out of date,
+/// which is no failure.
+pub(crate) fn refusal(step: &impl PlanStep, result: &WriteResult) -> Option<String> {
+    let why = match result {
+        WriteResult::Unreachable(why) => why,
+        WriteResult::Gone(_) if step.verb() != Verb::Create => return None,
+        result => result.objection()?,
+    };
+    Some(could_not(step, why))
+}
+
+/// That something was not written, and why.
+pub(crate) fn could_not(step: &impl PlanStep, why: &str) -> String {
+    format!("could not {}: {why}", step.words())
 }

@@ -2,13 +2,24 @@
 //!
 //! What a certificate says is decided by the engine. The Secret is read when a certificate is signed, and the key is forgotten afterwards.
 
-use drover_engine::certificate::{Algorithm, Authority, SigningFlaw, draft};
-use drover_runtime::{store::ObjectKey, write::Write};
+use std::{borrow::Cow, fmt, sync::Arc};
+
+use drover_engine::{
+    certificate::{Algorithm, Authority, SigningFlaw, draft},
+    plan::{PlanStep, Verb, Write},
+};
+use drover_runtime::{
+    execute::{ActionError, Execute},
+    pace::result_of,
+    store::ObjectKey,
+    write::Writer,
+};
 use k8s_openapi::{
     ByteString,
     api::{certificates::v1::CertificateSigningRequest, core::v1::Secret},
     jiff::{SignedDuration, Timestamp},
 };
+use kube::{Api, Resource};
 use rustls::{
     SignatureScheme,
     crypto::ring::sign::any_supported_type,
@@ -33,14 +44,59 @@ const ALGORITHMS: [(SignatureScheme, Algorithm); 4] = [
 const LIFETIME: SignedDuration = SignedDuration::from_hours(24);
 
 /// Gives an approved request its certificate, signed with the CA in a Secret.
-pub(crate) fn signing(request: &CertificateSigningRequest, ca: ObjectKey, now: Timestamp) -> Write<Fleet> {
-    let approved = request.clone();
-    Write::status_from(request, ca, move |secret: &Secret| {
-        let mut wanted = approved.clone();
-        let certificate = sign(secret, &approved, now)?;
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Sign {
+    pub(crate) request: Arc<CertificateSigningRequest>,
+    /// The Secret.
+    pub(crate) ca: ObjectKey,
+    /// The certificate is valid from then on.
+    pub(crate) now: Timestamp,
+}
+
+impl PlanStep for Sign {
+    fn verb(&self) -> Verb {
+        Verb::Patch
+    }
+
+    fn kind_name(&self) -> Cow<'_, str> {
+        CertificateSigningRequest::kind(&())
+    }
+
+    fn key(&self) -> ObjectKey {
+        ObjectKey::of(&*self.request)
+    }
+}
+
+impl Execute<Fleet> for Sign {
+    async fn execute(&self, writer: Writer<Fleet>) -> Result<(), ActionError> {
+        let Self { request, ca, now } = self;
+        let secrets = Api::<Secret>::namespaced(writer.client.clone(), &ca.namespace);
+        let secret = secrets.get(&ca.name).await.map_err(|error| self.unread(error))?;
+        let certificate = sign(&secret, request, *now).map_err(|flaw| self.unusable(&flaw))?;
+        let mut wanted = CertificateSigningRequest::clone(request);
         wanted.status.get_or_insert_default().certificate = Some(ByteString(certificate));
-        Ok(wanted)
-    })
+        match Write::status(&**request, &wanted) {
+            Some(write) => Ok(writer.send(&write).await?),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Sign {
+    /// What it means that the Secret was not read. That the Secret is missing must not be taken for
+    /// an answer that the request is.
+    fn unread(&self, error: kube::Error) -> ActionError {
+        match result_of(&error).objection() {
+            Some(why) => self.unusable(&format!(
+                "{why}; it has to be there with the CA, and the hub needs a Role that lets it get it"
+            )),
+            None => error.into(),
+        }
+    }
+
+    fn unusable(&self, why: &impl fmt::Display) -> ActionError {
+        ActionError::Impossible(format!("the Secret {} is of no use: {why}", self.ca))
+    }
 }
 
 /// The certificate that an approved request gets from the CA in a Secret, in PEM.

@@ -10,6 +10,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+use drover_engine::plan::{Event, Plan, PlanStep, Write, WriteResult};
 use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
 use k8s_openapi::jiff::Timestamp;
 use kube::Client;
@@ -19,13 +20,15 @@ use tracing::{debug, error, warn};
 
 use crate::{
     clock::Clock,
-    events::{Event, Recorder},
+    events::Recorder,
+    execute::Execute,
     fleet::Shared,
     gate::Gate,
     metrics::{Metrics, Outcome},
     pace::{Failure, Pace, Place},
     queue::{Done, Queue},
-    write::Write,
+    views::{CacheViews, Caches},
+    write::Writer,
 };
 
 /// How often in a row somebody else may be faster before that is told: there may be something that is not seen.
@@ -39,57 +42,21 @@ pub trait Reconciler<F>: Send + Sync + 'static {
     /// What is decided on: usually an object.
     type Key: Ord + Clone + fmt::Display + Send + Sync + 'static;
 
+    /// What it does that takes more than one request; [`NoAction`](drover_engine::plan::NoAction) if nothing does.
+    type Action: Execute<F>;
+
     /// Who it is: in logs and metrics, and as the owner of the fields that it writes.
     const NAME: &'static str;
 
     /// Decides, with the fleet in view. It must not wait for anything.
-    fn plan(&self, fleet: &F, key: &Self::Key, now: Timestamp) -> Plan<F>;
+    fn plan(&self, fleet: &F, key: &Self::Key, now: Timestamp) -> Plan<Self::Action>;
 
-    /// Takes note that the server did not take a write of the last plan; of several, the worst. The key is decided on again.
-    fn refused(&self, _key: &Self::Key, _write: &str, _error: &kube::Error) {}
-}
+    /// Takes note that a write of the last plan was not accepted, though the server is not slow; of several that have failed, it
+    /// is the worst. The key is planned again.
+    fn rejected(&self, _key: &Self::Key, _write: &Write, _result: &WriteResult) {}
 
-/// What is to be done about one key.
-#[derive(Debug)]
-pub struct Plan<F> {
-    /// What is written, in this order; if one fails the rest is decided on anew.
-    pub writes: Vec<Write<F>>,
-    /// What is written after that, all at the same time as far as there are places; one that fails holds up no other. The
-    /// key is not decided on again before all of them are answered.
-    pub together: Vec<Write<F>>,
-    /// When the key wants attention again although nothing has changed.
-    pub wake: Option<Timestamp>,
-    /// What is said when the writes are written, whatever has become of those that are written together. A plan that is made again
-    /// says it again, so it should go with writes that are needed once.
-    pub events: Vec<Event>,
-}
-
-impl<F> Default for Plan<F> {
-    fn default() -> Self {
-        Self { writes: Vec::new(), together: Vec::new(), wake: None, events: Vec::new() }
-    }
-}
-
-impl<F> Plan<F> {
-    /// The same plan, with something that is written before.
-    #[must_use]
-    pub fn after(mut self, writes: Vec<Write<F>>) -> Self {
-        self.writes.splice(..0, writes);
-        self
-    }
-
-    /// The same plan, with something to say when all is written.
-    #[must_use]
-    pub fn saying(mut self, events: impl IntoIterator<Item = Event>) -> Self {
-        self.events.extend(events);
-        self
-    }
-}
-
-impl<F> FromIterator<Write<F>> for Plan<F> {
-    fn from_iter<I: IntoIterator<Item = Write<F>>>(writes: I) -> Self {
-        Self { writes: writes.into_iter().collect(), ..Self::default() }
-    }
+    /// Takes note of the same of an action.
+    fn failed(&self, _key: &Self::Key, _action: &Self::Action, _result: &WriteResult) {}
 }
 
 /// What all controllers of a process work with.
@@ -107,14 +74,16 @@ pub struct Tools<F> {
     pub metrics: Metrics,
     /// Who this process is, in its events.
     pub identity: Option<String>,
+    /// How answers to writes enter the fleet.
+    pub views: Arc<CacheViews<F>>,
 }
 
-impl<F> Tools<F> {
+impl<F: Caches> Tools<F> {
     /// Tools of a process without a name that writes at full speed.
     #[must_use]
     pub fn new(fleet: Shared<F>, gate: Gate, clock: Clock, metrics: Metrics) -> Self {
         let pace = Pace::new(clock.clone(), metrics.clone());
-        Self { fleet, gate, pace, clock, metrics, identity: None }
+        Self { fleet, gate, pace, clock, metrics, identity: None, views: Arc::new(F::views()) }
     }
 }
 
@@ -127,6 +96,7 @@ impl<F> Clone for Tools<F> {
             clock: self.clock.clone(),
             metrics: self.metrics.clone(),
             identity: self.identity.clone(),
+            views: Arc::clone(&self.views),
         }
     }
 }
@@ -135,11 +105,17 @@ impl<F> Clone for Tools<F> {
 pub struct Controller<F, R: Reconciler<F>> {
     reconciler: R,
     queue: Arc<Queue<R::Key>>,
-    client: Client,
-    /// The client of writes that are several requests, once there is one.
-    bounded: OnceLock<Client>,
+    writer: Writer<F>,
+    /// The writer of actions, once there is one.
+    bounded: OnceLock<Writer<F>>,
     recorder: Recorder,
     tools: Tools<F>,
+}
+
+/// A part of a plan that is run by itself.
+enum PlanPart<'a, A> {
+    Write(&'a Write),
+    Action(&'a A),
 }
 
 /// How far a plan was carried out.
@@ -151,25 +127,50 @@ enum Written {
 
 /// Why a key was not attended to.
 #[derive(Debug, thiserror::Error)]
-enum Trouble {
+enum Trouble<A: PlanStep> {
     #[error("this process may not write any more")]
     GateShut,
     #[error("this process ends")]
     Ending,
-    #[error("{write}: {source}")]
-    Failed { write: String, source: Failure },
+    #[error(transparent)]
+    Failed(Box<Failed<A>>),
     #[error("the controller panicked")]
     Panicked,
 }
 
-impl Trouble {
+/// A part of a plan that has failed.
+#[derive(Debug, thiserror::Error)]
+enum Failed<A: PlanStep> {
+    #[error("{0}: {1}")]
+    Write(Write, Failure),
+    #[error("{words}: {1}", words = .0.words())]
+    Action(A, Failure),
+    #[error("{0:?}: {1}")]
+    Event(Event, Failure),
+}
+
+impl<A: PlanStep> Failed<A> {
+    fn of_part(part: &PlanPart<'_, A>, failure: Failure) -> Box<Self> {
+        Box::new(match part {
+            PlanPart::Write(write) => Self::Write(Write::clone(write), failure),
+            PlanPart::Action(action) => Self::Action(A::clone(action), failure),
+        })
+    }
+
+    fn result(&self) -> &WriteResult {
+        let (Self::Write(_, failure) | Self::Action(_, failure) | Self::Event(_, failure)) = self;
+        &failure.result
+    }
+}
+
+impl<A: PlanStep> Trouble<A> {
     /// How the work on a key ends that had this trouble.
     fn outcome(&self) -> Outcome {
         match self {
             Self::GateShut | Self::Ending => Outcome::Conflict,
-            Self::Failed { source: Failure::Busy(_) | Failure::Silence, .. } => Outcome::Throttled,
-            Self::Failed { source: Failure::Refused(source), .. } if somebody_was_faster(source) => Outcome::Conflict,
-            Self::Failed { .. } => Outcome::Error,
+            Self::Failed(failed) if failed.result().is_slow() => Outcome::Throttled,
+            Self::Failed(failed) if failed.result().is_outdated() => Outcome::Conflict,
+            Self::Failed(_) => Outcome::Error,
             Self::Panicked => Outcome::Panic,
         }
     }
@@ -179,7 +180,14 @@ impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
     /// A controller that attends to the keys of a queue.
     pub fn new(reconciler: R, queue: Arc<Queue<R::Key>>, client: Client, tools: Tools<F>) -> Self {
         let recorder = Recorder::new(client.clone(), R::NAME, tools.identity.as_deref(), tools.clock.clone());
-        Self { reconciler, queue, client, bounded: OnceLock::new(), recorder, tools }
+        let writer = Writer {
+            client,
+            fleet: tools.fleet.clone(),
+            clock: tools.clock.clone(),
+            views: Arc::clone(&tools.views),
+            manager: R::NAME,
+        };
+        Self { reconciler, queue, writer, bounded: OnceLock::new(), recorder, tools }
     }
 
     /// Attends to keys until `shutdown`, then finishes what is being written.
@@ -215,9 +223,7 @@ impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
             Ok(wake) => (Outcome::Ok, Done::Well(wake)),
             Err(trouble) => {
                 self.report(&key, &trouble);
-                if let Trouble::Failed { write, source: Failure::Refused(error) } = &trouble {
-                    self.reconciler.refused(&key, write, error);
-                }
+                self.notify(&key, &trouble);
                 let done = if trouble.outcome() == Outcome::Conflict { Done::Overtaken } else { Done::Failed };
                 (trouble.outcome(), done)
             }
@@ -226,17 +232,32 @@ impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
         self.queue.done(&key, done);
     }
 
+    /// Tells the reconciler of what has failed, unless the same is to be sent again.
+    fn notify(&self, key: &R::Key, trouble: &Trouble<R::Action>) {
+        let Trouble::Failed(failed) = trouble else { return };
+        match (&**failed, failed.result()) {
+            (_, result) if result.is_slow() => {}
+            (Failed::Write(write, _), result) => self.reconciler.rejected(key, write, result),
+            (Failed::Action(action, _), result) => self.reconciler.failed(key, action, result),
+            (Failed::Event(..), _) => {}
+        }
+    }
+
     /// Decides, and writes what was decided. After a wait it is decided anew: meanwhile much may have changed.
-    async fn reconcile(&self, key: &R::Key, shutdown: &CancellationToken) -> Result<Option<Timestamp>, Trouble> {
+    async fn reconcile(
+        &self,
+        key: &R::Key,
+        shutdown: &CancellationToken,
+    ) -> Result<Option<Timestamp>, Trouble<R::Action>> {
         let mut place = None;
         loop {
             let plan = self.reconciler.plan(&self.tools.fleet.read(), key, self.tools.clock.now());
-            match self.write(key, &plan.writes, place).await? {
+            match self.write(key, &plan.ordered, place).await? {
                 Written::All => {
-                    let together = self.write_together(key, &plan.together, shutdown).await;
+                    let parallel = self.run_parallel(key, &plan, shutdown).await;
                     // What has happened is written down by now, and is not found out again when some of the others have to be repeated.
                     self.say(key, &plan.events, shutdown).await;
-                    return together.map(|()| plan.wake);
+                    return parallel.map(|()| plan.wake);
                 }
                 Written::UntilBusy => place = Some(self.wait_for_place(shutdown).await?),
             }
@@ -244,26 +265,31 @@ impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
     }
 
     /// Writes one after the other, as long as there is a place at once.
-    async fn write(&self, key: &R::Key, writes: &[Write<F>], mut place: Option<Place>) -> Result<Written, Trouble> {
+    async fn write(
+        &self,
+        key: &R::Key,
+        writes: &[Write],
+        mut place: Option<Place>,
+    ) -> Result<Written, Trouble<R::Action>> {
         for write in writes {
             let Some(place) = place.take().or_else(|| self.tools.pace.try_begin()) else {
                 return Ok(Written::UntilBusy);
             };
-            self.send(key, write, place).await?;
+            self.run_part(key, PlanPart::Write(write), place).await?;
         }
         Ok(Written::All)
     }
 
-    /// Writes all at the same time, and says of what went wrong what is worst. No more are begun once the process may not
+    /// Runs parallel writes and actions, and returns the worst of what went wrong. No more are begun once the process may not
     /// write any more or ends; those that are begun are waited for.
-    async fn write_together(
+    async fn run_parallel(
         &self,
         key: &R::Key,
-        writes: &[Write<F>],
+        plan: &Plan<R::Action>,
         shutdown: &CancellationToken,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), Trouble<R::Action>> {
         let (mut under_way, mut troubles) = (FuturesUnordered::new(), Vec::new());
-        for write in writes {
+        for part in plan.actions.iter().map(PlanPart::Action).chain(plan.parallel.iter().map(PlanPart::Write)) {
             // One asks for a place at a time, so that others get theirs in between.
             let mut place = pin!(self.wait_for_next_place(shutdown));
             let place = loop {
@@ -273,7 +299,7 @@ impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
                 }
             };
             match place {
-                Ok(place) => under_way.push(self.send(key, write, place)),
+                Ok(place) => under_way.push(self.run_part(key, part, place)),
                 Err(trouble) => {
                     troubles.push(trouble);
                     break;
@@ -287,7 +313,7 @@ impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
             debug!(controller = R::NAME, %key, %trouble, "one of several writes failed");
         }
         // Of several that are equally bad it is always the same, whichever was answered first, so that what is said of it stays.
-        let worst = |one: &Trouble, other: &Trouble| {
+        let worst = |one: &Trouble<R::Action>, other: &Trouble<R::Action>| {
             one.outcome().cmp(&other.outcome()).then_with(|| other.to_string().cmp(&one.to_string()))
         };
         troubles.into_iter().max_by(worst).map_or(Ok(()), Err)
@@ -295,22 +321,42 @@ impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
 
     /// Waits for a place for one more of several writes. A gate that was shut meanwhile ends them all: when it opens again, much
     /// may have changed.
-    async fn wait_for_next_place(&self, shutdown: &CancellationToken) -> Result<Place, Trouble> {
+    async fn wait_for_next_place(&self, shutdown: &CancellationToken) -> Result<Place, Trouble<R::Action>> {
         let place = self.wait_for_place(shutdown).await?;
         self.check_gate().map(|()| place)
     }
 
-    async fn send(&self, key: &R::Key, write: &Write<F>, place: Place) -> Result<(), Trouble> {
+    async fn run_part(
+        &self,
+        key: &R::Key,
+        part: PlanPart<'_, R::Action>,
+        place: Place,
+    ) -> Result<(), Trouble<R::Action>> {
         self.check_gate()?;
-        debug!(controller = R::NAME, %key, ?write, "writing");
-        let sent = |client: &Client| write.send(client.clone(), self.tools.fleet.clone(), R::NAME, &self.tools.metrics);
-        let sent = if write.is_several() {
-            let client = self.bounded.get_or_init(|| self.tools.pace.bounded(self.client.clone()));
-            place.send_several(sent(client)).await
-        } else {
-            place.send(sent(&self.client)).await
+        let result = match part {
+            PlanPart::Write(write) => {
+                debug!(controller = R::NAME, %key, %write, "writing");
+                place.send(self.writer.send(write)).await.map(|()| self.count(write))
+            }
+            PlanPart::Action(action) => {
+                debug!(controller = R::NAME, %key, action = action.words(), "acting");
+                let acting = Box::pin(action.execute(self.bounded().clone()));
+                place.send_several(acting).await.map(|()| self.count(action))
+            }
         };
-        sent.map_err(|source| Trouble::Failed { write: format!("{write:?}"), source })
+        result.map_err(|failure| Trouble::Failed(Failed::of_part(&part, failure)))
+    }
+
+    fn count(&self, step: &impl PlanStep) {
+        self.tools.metrics.wrote(&step.kind_name(), step.verb());
+    }
+
+    /// A writer each of whose requests is answered in time, or fails.
+    fn bounded(&self) -> &Writer<F> {
+        self.bounded.get_or_init(|| {
+            let client = self.tools.pace.bounded(self.writer.client.clone());
+            Writer { client, ..self.writer.clone() }
+        })
     }
 
     /// Says what there is to say. Nothing depends on it, so that it is lost if it fails.
@@ -322,28 +368,28 @@ impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
         }
     }
 
-    async fn say_one(&self, event: &Event, shutdown: &CancellationToken) -> Result<(), Trouble> {
+    async fn say_one(&self, event: &Event, shutdown: &CancellationToken) -> Result<(), Trouble<R::Action>> {
         let place = self.wait_for_place(shutdown).await?;
         self.check_gate()?;
         let sent = place.send(self.recorder.send(event)).await;
-        sent.map_err(|source| Trouble::Failed { write: format!("{event:?}"), source })
+        sent.map_err(|failure| Trouble::Failed(Box::new(Failed::Event(event.clone(), failure))))
     }
 
     /// Waits for a place among those who write, but not when the process ends: a busy server can ask for a long pause.
-    async fn wait_for_place(&self, shutdown: &CancellationToken) -> Result<Place, Trouble> {
+    async fn wait_for_place(&self, shutdown: &CancellationToken) -> Result<Place, Trouble<R::Action>> {
         if let Some(place) = self.tools.pace.try_begin() {
             return Ok(place);
         }
         shutdown.run_until_cancelled(self.tools.pace.begin()).await.ok_or(Trouble::Ending)
     }
 
-    fn check_gate(&self) -> Result<(), Trouble> {
+    fn check_gate(&self) -> Result<(), Trouble<R::Action>> {
         let is_open = self.tools.gate.is_open(self.tools.clock.moment());
         if is_open { Ok(()) } else { Err(Trouble::GateShut) }
     }
 
     /// Says what went wrong. That somebody else was faster is nothing wrong: the key is decided on again.
-    fn report(&self, key: &R::Key, trouble: &Trouble) {
+    fn report(&self, key: &R::Key, trouble: &Trouble<R::Action>) {
         match (trouble, trouble.outcome()) {
             (Trouble::GateShut | Trouble::Ending, _) => {
                 debug!(controller = R::NAME, %key, %trouble, "left for later");
@@ -361,8 +407,4 @@ impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
             _ => warn!(controller = R::NAME, %key, %trouble, "could not write, and will try again"),
         }
     }
-}
-
-fn somebody_was_faster(error: &kube::Error) -> bool {
-    matches!(error, kube::Error::Api(status) if status.is_conflict() || status.is_already_exists() || status.is_not_found())
 }

@@ -2,20 +2,15 @@
 
 mod memory;
 
-use std::{
-    hash::{Hash, Hasher},
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use drover_engine::plan::Event;
 use k8s_openapi::{
-    api::{
-        core::v1::ObjectReference,
-        events::v1::{Event as ApiEvent, EventSeries},
-    },
+    api::events::v1::{Event as ApiEvent, EventSeries},
     apimachinery::pkg::apis::meta::v1::MicroTime,
 };
 use kube::{
-    Api, Client, Resource, ResourceExt,
+    Api, Client, ResourceExt,
     api::{ObjectMeta, Patch, PatchParams, PostParams},
 };
 use serde_json::json;
@@ -31,61 +26,6 @@ const INSTANCE: usize = 128;
 
 /// Where events about objects without a namespace are kept.
 const CLUSTER_WIDE: &str = "default";
-
-/// Something to say about an object.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Event {
-    about: ObjectReference,
-    weight: Weight,
-    reason: &'static str,
-    note: String,
-}
-
-/// Whether an event is of the good or of the bad kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Weight {
-    Normal,
-    Warning,
-}
-
-impl Weight {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Normal => "Normal",
-            Self::Warning => "Warning",
-        }
-    }
-}
-
-impl Eq for Event {}
-
-impl Hash for Event {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        let ObjectReference { namespace, name, .. } = &self.about;
-        (namespace, name, self.weight, self.reason, &self.note).hash(state);
-    }
-}
-
-impl Event {
-    /// Something that happened as it should. The reason is one word in CamelCase, the note a sentence.
-    pub fn normal<K: Resource<DynamicType = ()>>(about: &K, reason: &'static str, note: impl Into<String>) -> Self {
-        Self { about: about.object_ref(&()), weight: Weight::Normal, reason, note: note.into() }
-    }
-
-    /// Something that somebody should look at. The reason is one word in CamelCase, the note a sentence.
-    pub fn warning<K: Resource<DynamicType = ()>>(about: &K, reason: &'static str, note: impl Into<String>) -> Self {
-        Self { weight: Weight::Warning, ..Self::normal(about, reason, note) }
-    }
-
-    /// A warning about an object that is known by reference alone.
-    pub fn warning_about(about: ObjectReference, reason: &'static str, note: impl Into<String>) -> Self {
-        Self { about, weight: Weight::Warning, reason, note: note.into() }
-    }
-
-    fn namespace(&self) -> &str {
-        self.about.namespace.as_deref().unwrap_or(CLUSTER_WIDE)
-    }
-}
 
 /// Sends events in the name of one controller. The same said again is counted, not sent anew.
 ///
@@ -109,7 +49,7 @@ impl Recorder {
     /// Says it, or counts that it was said once more.
     pub(crate) async fn send(&self, event: &Event) -> kube::Result<()> {
         let now = self.clock.moment();
-        let events = Api::namespaced(self.client.clone(), event.namespace());
+        let events = Api::namespaced(self.client.clone(), namespace_of(event));
         let lately = self.memory().recall(event, now.tick);
         let said = match lately {
             None => self.say(&events, event, now).await?,
@@ -125,7 +65,7 @@ impl Recorder {
 
     async fn say(&self, events: &Api<ApiEvent>, event: &Event, now: Moment) -> kube::Result<Said> {
         let metadata = ObjectMeta {
-            namespace: Some(event.namespace().to_owned()),
+            namespace: Some(namespace_of(event).to_owned()),
             generate_name: Some(stem(event.about.name.as_deref().unwrap_or(self.controller))),
             ..ObjectMeta::default()
         };
@@ -139,7 +79,7 @@ impl Recorder {
             regarding: Some(event.about.clone()),
             reporting_controller: Some(self.controller.to_owned()),
             reporting_instance: Some(self.instance.clone()),
-            type_: Some(event.weight.as_str().to_owned()),
+            type_: Some(event.severity.as_str().to_owned()),
             ..ApiEvent::default()
         };
         let made = events.create(&PostParams::default(), &made).await?;
@@ -157,6 +97,11 @@ async fn repeat(events: &Api<ApiEvent>, said: &Said, now: Moment) -> kube::Resul
     let patch = Patch::Merge(json!({ "series": series }));
     events.patch(&said.name, &PatchParams::default(), &patch).await?;
     Ok(Said { name: said.name.clone(), times, last: now.tick })
+}
+
+/// The namespace that an event is recorded in.
+fn namespace_of(event: &Event) -> &str {
+    event.about.namespace.as_deref().unwrap_or(CLUSTER_WIDE)
 }
 
 /// What the name of an event begins with; the server appends something that is unique. It takes 58 characters at most.

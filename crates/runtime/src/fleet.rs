@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use crate::{
     decode::{Damaged, Decoded, Defect},
     store::{Change, ObjectKey, Store},
+    views::Registers,
 };
 
 /// A fleet that learns which of its objects cannot be parsed completely.
@@ -21,7 +22,7 @@ pub trait ReportsDefects {
 }
 
 /// A fleet that keeps the objects of a kind, and knows whom a change of one concerns.
-pub trait Tracks<K>: ReportsDefects + Send + Sync + 'static {
+pub trait Tracks<K>: Registers<K> + ReportsDefects + Send + Sync + 'static {
     /// The objects of the kind.
     fn store(&mut self) -> &mut Store<K>;
 

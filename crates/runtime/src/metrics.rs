@@ -2,6 +2,7 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
+use drover_engine::plan::Verb;
 use prometheus_client::{
     encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder, text},
     metrics::{
@@ -53,30 +54,6 @@ impl Outcome {
             Self::Throttled => "throttled",
             Self::Error => "error",
             Self::Panic => "panic",
-        }
-    }
-}
-
-/// How an object is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Verb {
-    /// It is made.
-    Create,
-    /// It is replaced.
-    Update,
-    /// Parts of it are changed.
-    Patch,
-    /// It is removed.
-    Delete,
-}
-
-impl Verb {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Create => "create",
-            Self::Update => "update",
-            Self::Patch => "patch",
-            Self::Delete => "delete",
         }
     }
 }
@@ -135,7 +112,7 @@ impl Metrics {
 
     /// An object of that kind was written.
     pub fn wrote(&self, kind: &str, verb: Verb) {
-        self.0.writes.get_or_create(&ByVerb { kind: kind.to_owned(), verb }).inc();
+        self.0.writes.get_or_create(&ByVerb { kind: kind.to_owned(), verb: verb.as_str() }).inc();
     }
 
     /// The watch of that kind ended, and is begun again.
@@ -226,16 +203,10 @@ struct ByStep {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ByVerb {
     kind: String,
-    verb: Verb,
+    verb: &'static str,
 }
 
 impl EncodeLabelValue for Outcome {
-    fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> fmt::Result {
-        self.as_str().encode(encoder)
-    }
-}
-
-impl EncodeLabelValue for Verb {
     fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> fmt::Result {
         self.as_str().encode(encoder)
     }

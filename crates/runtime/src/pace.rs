@@ -14,13 +14,14 @@ use std::{
 };
 
 use axum::http::Request;
-use kube::{Client, client::Body, core::Status};
+use drover_engine::plan::WriteResult;
+use kube::{Client, client::Body};
 use tokio::sync::Notify;
 use tower::service_fn;
 use tracing::{info, warn};
 
 use self::throttle::{Entry, Pass, Throttle};
-use crate::{clock::Clock, metrics::Metrics};
+use crate::{clock::Clock, execute::ActionError, metrics::Metrics};
 
 /// For how many seconds an answer is waited for.
 const PATIENCE: u64 = 30;
@@ -39,18 +40,13 @@ struct Inner {
     metrics: Metrics,
 }
 
-/// Why a write did not succeed.
+/// A write that was not accepted.
 #[derive(Debug, thiserror::Error)]
-pub enum Failure {
-    /// The server has too much to do.
-    #[error("the server is busy: {0}")]
-    Busy(#[source] Box<kube::Error>),
-    /// Nobody knows what became of the write.
-    #[error("the server did not answer within {PATIENCE} s")]
-    Silence,
-    /// The server does not want it, or can not be reached.
-    #[error(transparent)]
-    Refused(Box<kube::Error>),
+#[error("{}{source}", if *result == WriteResult::Busy { "the server is busy: " } else { "" })]
+pub struct Failure {
+    /// What it came to.
+    pub result: WriteResult,
+    source: Box<ActionError>,
 }
 
 impl Pace {
@@ -151,16 +147,12 @@ pub struct Place {
 impl Place {
     /// Waits for the answer to a write, but not for ever, and learns from it how fast the server can bear more.
     pub async fn send<T>(self, write: impl Future<Output = kube::Result<T>>) -> Result<T, Failure> {
-        let result = tokio::select! {
-            biased;
-            answer = write => answer.map_err(Failure::from),
-            () = silence(&self.pace.0.clock) => Err(Failure::Silence),
-        };
-        self.learn(result)
+        let result = answered(&self.pace.0.clock, write).await;
+        self.learn(result.map_err(Failure::from))
     }
 
     /// Waits for the end of several requests by a client that is [bounded](Pace::bounded), however many there are, and learns the same.
-    pub async fn send_several<T>(self, requests: impl Future<Output = kube::Result<T>>) -> Result<T, Failure> {
+    pub async fn send_several<T>(self, requests: impl Future<Output = Result<T, ActionError>>) -> Result<T, Failure> {
         let result = requests.await.map_err(Failure::from);
         self.learn(result)
     }
@@ -208,41 +200,42 @@ fn silent() -> kube::Error {
     kube::Error::Service(error.into())
 }
 
+impl From<ActionError> for Failure {
+    fn from(error: ActionError) -> Self {
+        Self { result: error.result(), source: Box::new(error) }
+    }
+}
+
 impl From<kube::Error> for Failure {
     fn from(error: kube::Error) -> Self {
-        let is_busy = match &error {
-            kube::Error::Api(status) => is_busy(status),
-            error => timed_out(error),
-        };
-        let error = Box::new(error);
-        if is_busy { Self::Busy(error) } else { Self::Refused(error) }
+        ActionError::from(error).into()
     }
 }
 
 impl Failure {
     /// What it tells about the server; nothing if that was not reached.
     fn verdict(&self) -> Option<Verdict<'_>> {
-        match self {
-            Self::Busy(error) => Some(Verdict::TooMuch { pause: pause(error), failure: self }),
-            Self::Silence => Some(Verdict::TooMuch { pause: None, failure: self }),
-            Self::Refused(error) => matches!(**error, kube::Error::Api(_)).then_some(Verdict::Fine),
+        match (&self.result, &*self.source) {
+            (WriteResult::Busy | WriteResult::TimedOut, source) => {
+                Some(Verdict::TooMuch { pause: asked_pause(source), failure: self })
+            }
+            (_, source) => matches!(source, ActionError::Request(kube::Error::Api(_))).then_some(Verdict::Fine),
         }
     }
 }
 
-/// Whether the server would have taken the write at a quieter time. Some internal errors say so by asking for a pause.
-pub(crate) fn is_busy(status: &Status) -> bool {
-    [429, 503, 504].contains(&status.code) || (status.code >= 500 && asked_pause(status).is_some())
-}
-
-fn pause(error: &kube::Error) -> Option<Duration> {
+/// What a request came to that has failed.
+#[must_use]
+pub fn result_of(error: &kube::Error) -> WriteResult {
     match error {
-        kube::Error::Api(status) => asked_pause(status),
-        _ => None,
+        kube::Error::Api(status) => WriteResult::of(status),
+        error if timed_out(error) => WriteResult::TimedOut,
+        error => WriteResult::Unreachable(error.to_string()),
     }
 }
 
-fn asked_pause(status: &Status) -> Option<Duration> {
+fn asked_pause(error: &ActionError) -> Option<Duration> {
+    let ActionError::Request(kube::Error::Api(status)) = error else { return None };
     let seconds = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
     (seconds > 0).then(|| Duration::from_secs(seconds.into()))
 }
@@ -258,7 +251,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use k8s_openapi::jiff::Timestamp;
-    use kube::core::response::StatusDetails;
+    use kube::core::{Status, response::StatusDetails};
     use tokio::task::JoinSet;
 
     use super::{throttle::FULL, *};
@@ -297,20 +290,10 @@ mod tests {
     }
 
     #[test]
-    fn a_server_is_busy_if_it_would_take_the_write_later() {
-        for (code, pause) in [(429, 0), (429, 9), (503, 0), (504, 0), (500, 1)] {
-            assert!(matches!(Failure::from(refusal(code, pause)), Failure::Busy(_)), "{code} with {pause} s");
-        }
-        for (code, pause) in [(400, 0), (403, 0), (404, 0), (409, 1), (422, 0), (500, 0)] {
-            assert!(matches!(Failure::from(refusal(code, pause)), Failure::Refused(_)), "{code} with {pause} s");
-        }
-    }
-
-    #[test]
     fn a_connection_that_nobody_answers_is_a_time_out_and_one_that_is_refused_is_not() {
         for (kind, is_time_out) in [(io::ErrorKind::TimedOut, true), (io::ErrorKind::ConnectionRefused, false)] {
             let error = kube::Error::Service(Box::new(io::Error::from(kind)));
-            assert_eq!(matches!(Failure::from(error), Failure::Busy(_)), is_time_out, "{kind:?}");
+            assert_eq!(result_of(&error) == WriteResult::TimedOut, is_time_out, "{kind:?}");
         }
     }
 
@@ -343,7 +326,7 @@ mod tests {
             manual.advance(Duration::from_secs(1));
         }
         let failure = several.await.expect("it ends").expect_err("the third is not answered");
-        assert!(matches!(failure, Failure::Busy(_)), "{failure}");
+        assert_eq!(failure.result, WriteResult::TimedOut);
         assert!(failure.to_string().contains("30 s"), "{failure}");
         assert_eq!(asked.load(Ordering::Relaxed), 3);
         assert!(pace.throttle().is_slow());
@@ -354,7 +337,7 @@ mod tests {
         let (_, pace) = pace();
         let place = pace.try_begin().expect("there is room");
         let failure = place.send::<()>(async { Err(refusal(409, 0)) }).await;
-        assert!(matches!(failure, Err(Failure::Refused(_))));
+        assert!(failure.is_err_and(|failure| !failure.result.is_slow()));
         assert!(!pace.throttle().is_slow());
     }
 

@@ -83,7 +83,9 @@ mod tests {
     };
 
     use super::*;
-    use crate::{clock::ManualClock, metrics::Verb};
+    use drover_engine::plan::Verb;
+
+    use crate::clock::ManualClock;
 
     struct Running {
         address: SocketAddr,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use drover_api::names::KEPT_BY_LABEL;
 use drover_engine::registration::enrolment::{Access, Imprint, Kept, Means, Place, Proof};
 use drover_runtime::{
+    caches,
     fleet::{ReportsDefects, Tracks},
     store::{Change, Store},
 };
@@ -54,6 +55,8 @@ impl Drawer {
         self.secrets.iter().next().map(|(_, secret)| &**secret)
     }
 }
+
+caches!(Drawer: Secret);
 
 impl ReportsDefects for Drawer {}
 

@@ -1,11 +1,10 @@
 //! Who tells the hub what has become of add-ons' credentials, and how their agents are.
 
-use drover_engine::registration::health::health;
-use drover_runtime::{
-    controller::{Plan, Reconciler},
-    store::ObjectKey,
-    write::Write,
+use drover_engine::{
+    plan::{NoAction, Plan, Write},
+    registration::health::health,
 };
+use drover_runtime::{controller::Reconciler, store::ObjectKey};
 use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt as _;
 
@@ -16,9 +15,10 @@ pub(crate) struct Reports;
 
 impl Reconciler<Roster> for Reports {
     type Key = ObjectKey;
+    type Action = NoAction;
     const NAME: &'static str = "registration-agent";
 
-    fn plan(&self, roster: &Roster, key: &ObjectKey, now: Timestamp) -> Plan<Roster> {
+    fn plan(&self, roster: &Roster, key: &ObjectKey, now: Timestamp) -> Plan {
         let Some(addon) = roster.addons.get(key) else { return Plan::default() };
         let outcomes = roster.outcomes(addon);
         let outcomes: Vec<_> = outcomes.iter().map(|(enrolment, outcome)| (enrolment, outcome)).collect();

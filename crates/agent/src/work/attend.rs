@@ -6,10 +6,13 @@ use drover_api::{
     names::WORK_APPLIED,
     work::{AppliedManifestWork, AppliedResource, ManifestResourceMeta, ManifestWork},
 };
-use drover_engine::work::{
-    Applied, Fact, Fate, Flaw, Former, Known, Located, Manifest, Moment, Options, Owner, Presence, Rules, Step,
-    Strategy, Target, Wanted, applied_resources, apply_order, before_applying, digest, entry, fate, is_complete,
-    is_manifest_complete, leftovers, options, unseen,
+use drover_engine::{
+    plan::WriteResult,
+    work::{
+        Applied, Fact, Fate, Flaw, Former, Known, Located, Manifest, Moment, Options, Owner, Presence, Rules, Step,
+        Strategy, Target, Wanted, applied_resources, apply_order, before_applying, digest, entry, fate, is_complete,
+        is_manifest_complete, leftovers, options, unseen,
+    },
 };
 use drover_runtime::{clock::Clock, fleet::Shared};
 use kube::{
@@ -373,7 +376,11 @@ enum NotApplied {
 fn was_faster(status: &Status) -> bool {
     let mut causes = status.details.iter().flat_map(|details| &details.causes);
     let owns = causes.any(|cause| cause.reason == "FieldManagerConflict");
-    status.is_already_exists() || (status.is_conflict() && !owns)
+    match WriteResult::of(status) {
+        WriteResult::Exists(_) => true,
+        WriteResult::Conflict => !owns,
+        _ => false,
+    }
 }
 
 /// Whether the object is another than the one that was written.

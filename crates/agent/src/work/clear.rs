@@ -1,22 +1,25 @@
 //! Who clears away what works have left on the cluster: those that are deleted, and those that have been missing for too long.
 
-use std::{sync::Arc, time::Duration};
+use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use drover_api::{
     names::APPLIED_WORK_FINALIZER,
     work::{AppliedManifestWork, DeleteOption},
 };
-use drover_engine::work::{Agent, Eviction, Owner, eviction, is_of_agent};
+use drover_engine::{
+    plan::{Plan, PlanStep, Verb, Write},
+    work::{Agent, Eviction, Owner, eviction, is_of_agent},
+};
 use drover_runtime::{
     clock::after,
-    controller::{Plan, Reconciler},
+    controller::Reconciler,
+    execute::{ActionError, Execute},
     fleet::Shared,
-    metrics::Verb,
     store::ObjectKey,
-    write::Write,
+    write::Writer,
 };
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
-use kube::{Client, ResourceExt as _};
+use kube::{Client, Resource as _, ResourceExt as _};
 
 use super::{attend::record, remove::remove_in_turn, site::Site};
 
@@ -28,9 +31,10 @@ pub(crate) struct Clearing;
 
 impl Reconciler<Site> for Clearing {
     type Key = ObjectKey;
+    type Action = ClearPass;
     const NAME: &'static str = "work-agent-clearing";
 
-    fn plan(&self, site: &Site, key: &ObjectKey, now: Timestamp) -> Plan<Site> {
+    fn plan(&self, site: &Site, key: &ObjectKey, now: Timestamp) -> Plan<ClearPass> {
         let Some(applied) = site.applied.get(key).filter(|applied| is_of_agent(applied, &site.settings.agent_id))
         else {
             return Plan::default();
@@ -52,14 +56,14 @@ impl Reconciler<Site> for Clearing {
     }
 }
 
-fn stamp(applied: &AppliedManifestWork, since: Option<Timestamp>) -> Plan<Site> {
+fn stamp(applied: &AppliedManifestWork, since: Option<Timestamp>) -> Plan<ClearPass> {
     let mut wanted = applied.clone();
     wanted.status.get_or_insert_default().eviction_start_time = since.map(Time);
     Write::status(applied, &wanted).into_iter().collect()
 }
 
 /// Removes what is left, and when nothing is, the record of it.
-fn clear(site: &Site, key: &ObjectKey, applied: &Arc<AppliedManifestWork>, now: Timestamp) -> Plan<Site> {
+fn clear(site: &Site, key: &ObjectKey, applied: &Arc<AppliedManifestWork>, now: Timestamp) -> Plan<ClearPass> {
     if !applied.finalizers().iter().any(|finalizer| finalizer == APPLIED_WORK_FINALIZER) {
         return Plan::default();
     }
@@ -75,13 +79,55 @@ fn clear(site: &Site, key: &ObjectKey, applied: &Arc<AppliedManifestWork>, now: 
         // Nobody can read which of its objects are to stay.
         return Plan { wake: Some(after(now, PATIENCE)), ..Plan::default() };
     }
-    let option = work.and_then(|work| work.spec.delete_option.clone());
-    let applied = Arc::clone(applied);
-    let act = Write::act("AppliedManifestWork", Verb::Delete, key.clone(), move |managed, site, _| {
-        let (applied, option) = (Arc::clone(&applied), option.clone());
-        Box::pin(async move { clear_some(&managed, &site, &applied, option.as_ref()).await })
-    });
-    Plan { wake: Some(after(now, PATIENCE)), ..Plan::from_iter([act]) }
+    let option = delete_option(site, applied);
+    let clear = ClearPass { key: key.clone(), applied: Arc::clone(applied), option };
+    Plan { wake: Some(after(now, PATIENCE)), ..Plan::act(clear) }
+}
+
+/// Removes objects of a work that is gone, as far as that is possible now.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ClearPass {
+    key: ObjectKey,
+    applied: Arc<AppliedManifestWork>,
+    /// Which objects stay.
+    option: Option<DeleteOption>,
+}
+
+impl ClearPass {
+    /// Whether nothing has changed while the pass waited for its turn. What has changed has enqueued
+    /// its key again.
+    fn is_current(&self, site: &Site) -> bool {
+        let option = delete_option(site, &self.applied);
+        site.applied.get(&self.key).is_some_and(|applied| Arc::ptr_eq(applied, &self.applied)) && option == self.option
+    }
+}
+
+/// Which objects of a work stay when it is gone, as far as the hub still has the work.
+fn delete_option(site: &Site, applied: &AppliedManifestWork) -> Option<DeleteOption> {
+    site.works.get(&site.work_key(&applied.spec.manifest_work_name))?.spec.delete_option.clone()
+}
+
+impl PlanStep for ClearPass {
+    fn verb(&self) -> Verb {
+        Verb::Delete
+    }
+
+    fn kind_name(&self) -> Cow<'_, str> {
+        AppliedManifestWork::kind(&())
+    }
+
+    fn key(&self) -> ObjectKey {
+        self.key.clone()
+    }
+}
+
+impl Execute<Site> for ClearPass {
+    async fn execute(&self, writer: Writer<Site>) -> Result<(), ActionError> {
+        if !self.is_current(&writer.fleet.read()) {
+            return Ok(());
+        }
+        Ok(clear_some(&writer.client, &writer.fleet, &self.applied, self.option.as_ref()).await?)
+    }
 }
 
 /// Removes what can be removed, and records what is left.

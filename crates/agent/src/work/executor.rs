@@ -3,8 +3,11 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use drover_api::work::Executor;
-use drover_engine::work::{Fate, Target};
-use drover_runtime::{clock::after, fleet::Shared};
+use drover_engine::{
+    plan::WriteResult,
+    work::{Fate, Target},
+};
+use drover_runtime::{clock::after, fleet::Shared, pace::result_of};
 use k8s_openapi::{
     api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec},
     jiff::Timestamp,
@@ -124,15 +127,15 @@ impl Account {
                 headers.append(name, value);
             }
         }
-        match managed.request_text(request).await {
-            Ok(_) => Ok(Ok(())),
+        let Err(error) = managed.request_text(request).await else { return Ok(Ok(())) };
+        match result_of(&error) {
             // It is there already, and whether it may be given was asked before that.
-            Err(kube::Error::Api(status)) if status.is_already_exists() || status.is_conflict() => Ok(Ok(())),
-            Err(kube::Error::Api(status)) if status.is_forbidden() => Ok(Err(format!(
-                "not allowed to apply the resource {place}, {} can not give away rights that it has not: {}",
-                self.user, status.message
+            WriteResult::Exists(_) | WriteResult::Conflict => Ok(Ok(())),
+            WriteResult::Forbidden(why) => Ok(Err(format!(
+                "not allowed to apply the resource {place}, {} can not give away rights that it has not: {why}",
+                self.user
             ))),
-            Err(error) => Err(error),
+            _ => Err(error),
         }
     }
 

@@ -1,7 +1,11 @@
 //! What is taken from the cluster again.
 
 use drover_api::work::{AppliedResource, DeleteOption};
-use drover_engine::work::{Fate, Owner, Removal, fate_of_applied, removal, removal_turn};
+use drover_engine::{
+    plan::WriteResult,
+    work::{Fate, Owner, Removal, fate_of_applied, removal, removal_turn},
+};
+use drover_runtime::pace::result_of;
 use kube::{
     Client, ResourceExt as _,
     api::{DeleteParams, DynamicObject, Patch, Preconditions},
@@ -86,7 +90,7 @@ async fn remove(managed: &Client, resource: &AppliedResource, owner: &Owner, fat
             }
         };
         match done {
-            Err(kube::Error::Api(status)) if status.is_conflict() || status.is_not_found() => {}
+            Err(error) if matches!(result_of(&error), WriteResult::Conflict | WriteResult::Gone(_)) => {}
             done => return done,
         }
     }

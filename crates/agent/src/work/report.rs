@@ -7,13 +7,11 @@ use std::{
 };
 
 use drover_api::{names::WORK_FINALIZER, work::ManifestWork};
-use drover_engine::work::{Moment, deleting, work_status};
-use drover_runtime::{
-    clock::after,
-    controller::{Plan, Reconciler},
-    store::ObjectKey,
-    write::Write,
+use drover_engine::{
+    plan::{NoAction, Plan, Write},
+    work::{Moment, deleting, work_status},
 };
+use drover_runtime::{clock::after, controller::Reconciler, store::ObjectKey};
 use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt as _;
 
@@ -54,9 +52,10 @@ impl Told {
 
 impl Reconciler<Site> for Reporting {
     type Key = ObjectKey;
+    type Action = NoAction;
     const NAME: &'static str = "work-agent";
 
-    fn plan(&self, site: &Site, key: &ObjectKey, now: Timestamp) -> Plan<Site> {
+    fn plan(&self, site: &Site, key: &ObjectKey, now: Timestamp) -> Plan {
         let Some(work) = site.works.get(key) else {
             self.told.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
             return Plan::default();
@@ -76,7 +75,7 @@ impl Reconciler<Site> for Reporting {
 
 impl Reporting {
     /// A report, or when it is to be made.
-    fn paced(&self, key: &ObjectKey, report: Option<Write<Site>>, now: Timestamp) -> Plan<Site> {
+    fn paced(&self, key: &ObjectKey, report: Option<Write>, now: Timestamp) -> Plan {
         let Some(report) = report else { return Plan::default() };
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         match told.entry(key.clone()).or_default().once_more(now) {
@@ -87,7 +86,7 @@ impl Reporting {
 }
 
 /// The status of a work, once every manifest was tried in its present form.
-fn report(site: &Site, work: &ManifestWork, now: Timestamp) -> Option<Write<Site>> {
+fn report(site: &Site, work: &ManifestWork, now: Timestamp) -> Option<Write> {
     let generation = work.metadata.generation.unwrap_or_default();
     let course =
         site.course(&work.name_any()).filter(|course| course.generation == generation && course.is_settled())?;
@@ -99,14 +98,14 @@ fn report(site: &Site, work: &ManifestWork, now: Timestamp) -> Option<Write<Site
 fn told(
     work: &ManifestWork,
     status: impl FnOnce(Option<&drover_api::work::ManifestWorkStatus>, i64) -> drover_api::work::ManifestWorkStatus,
-) -> Option<Write<Site>> {
+) -> Option<Write> {
     let mut wanted = work.clone();
     wanted.status = Some(status(work.status.as_ref(), work.metadata.generation.unwrap_or_default()));
     Write::status(work, &wanted)
 }
 
 /// Has the hub keep a work until what it has left is cleared away, or not any more.
-fn finalized(work: &ManifestWork, is_kept: bool) -> Option<Write<Site>> {
+fn finalized(work: &ManifestWork, is_kept: bool) -> Option<Write> {
     let mut wanted = work.clone();
     let finalizers = wanted.finalizers_mut();
     finalizers.retain(|finalizer| finalizer != WORK_FINALIZER);

@@ -9,6 +9,7 @@ use std::{
 use drover_api::work::{AppliedManifestWork, ManifestWork};
 use drover_engine::work::{self, Presence, RawJson};
 use drover_runtime::{
+    caches,
     clock::Clock,
     decode::Damaged,
     fleet::{ReportsDefects, Tracks},
@@ -190,6 +191,8 @@ impl Site {
         self.queues.clearing.mark(self.applied_key(work));
     }
 }
+
+caches!(Site: ManifestWork, AppliedManifestWork);
 
 impl ReportsDefects for Site {}
 

@@ -13,7 +13,7 @@ use crate::words::enumerate;
 
 /// One write of a decision.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Write {
+pub enum SliceChange {
     /// Make this slice.
     Create(Slice),
     /// Make the slice of this name so.
@@ -24,7 +24,7 @@ pub enum Write {
 
 /// What leads from the current slices to the wanted ones, in the order in which it has to be written.
 #[must_use]
-pub fn changes(current: &[Slice], wanted: &[Slice]) -> Vec<Write> {
+pub fn changes(current: &[Slice], wanted: &[Slice]) -> Vec<SliceChange> {
     let mut state = State::new(current, wanted);
     let mut writes = Vec::new();
     while !state.open.is_empty() {
@@ -108,23 +108,23 @@ impl<'a> State<'a> {
     }
 
     /// Makes a slice as it is wanted.
-    fn finish(&mut self, name: &'a str) -> Option<Write> {
+    fn finish(&mut self, name: &'a str) -> Option<SliceChange> {
         match self.wanted.get(name) {
             Some(wanted) => match self.stored.insert(name, (*wanted).clone()) {
-                Some(_) => Some(Write::Update((*wanted).clone())),
-                None => Some(Write::Create((*wanted).clone())),
+                Some(_) => Some(SliceChange::Update((*wanted).clone())),
+                None => Some(SliceChange::Create((*wanted).clone())),
             },
-            None => self.stored.remove(name).map(|slice| Write::Delete(slice.name)),
+            None => self.stored.remove(name).map(|slice| SliceChange::Delete(slice.name)),
         }
     }
 
     /// Lets the first slice that others wait for list its new clusters beside the old, so that they can go on.
-    fn widen(&mut self) -> Option<Write> {
+    fn widen(&mut self) -> Option<SliceChange> {
         let waited_for = self.open.iter().filter_map(|name| Some((*name, self.missing(name)?)));
         let (name, missing) = waited_for.into_iter().find(|(_, missing)| !missing.is_empty())?;
         let stored = self.stored.get_mut(name)?;
         stored.decisions.extend(missing);
-        Some(Write::Update(stored.clone()))
+        Some(SliceChange::Update(stored.clone()))
     }
 
     /// The decisions that a slice is to list and does not yet.

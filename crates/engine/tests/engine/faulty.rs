@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use drover_api::cluster::ManagedCluster;
-use drover_engine::placement::{Decision, Outcome, Scores, Slice, Verdict, plan::Write};
+use drover_engine::placement::{Decision, Outcome, Scores, Slice, Verdict, plan::SliceChange};
 use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
@@ -97,13 +97,13 @@ fn who_lets_no_toleration_run_out_is_caught() {
 struct RemovesFirst;
 
 impl Scheduler for RemovesFirst {
-    fn changes(&self, current: &[Slice], wanted: &[Slice]) -> Vec<Write> {
+    fn changes(&self, current: &[Slice], wanted: &[Slice]) -> Vec<SliceChange> {
         let old: BTreeMap<_, _> = current.iter().map(|slice| (&slice.name, slice)).collect();
         let new: BTreeMap<_, _> = wanted.iter().map(|slice| (&slice.name, slice)).collect();
         let gone = current.iter().filter(|slice| !new.contains_key(&slice.name));
-        let gone = gone.map(|slice| Write::Delete(slice.name.clone()));
+        let gone = gone.map(|slice| SliceChange::Delete(slice.name.clone()));
         let written = wanted.iter().map(|slice| {
-            let write = if old.contains_key(&slice.name) { Write::Update } else { Write::Create };
+            let write = if old.contains_key(&slice.name) { SliceChange::Update } else { SliceChange::Create };
             write(slice.clone())
         });
         gone.chain(written).collect()

@@ -10,7 +10,7 @@ use drover_api::{
 };
 use drover_engine::placement::{
     Decision, Group, LeftOut, MAX_SLICE, Outcome, Scores, Slice, Verdict,
-    plan::{self, Write},
+    plan::{self, SliceChange},
 };
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use proptest::{collection::vec, option, prelude::*};
@@ -31,7 +31,7 @@ pub(crate) trait Scheduler {
         program(spec).judge(cluster, &Scores::default(), already_selected, now)
     }
 
-    fn changes(&self, current: &[Slice], wanted: &[Slice]) -> Vec<Write> {
+    fn changes(&self, current: &[Slice], wanted: &[Slice]) -> Vec<SliceChange> {
         plan::changes(current, wanted)
     }
 }
@@ -232,9 +232,9 @@ pub(crate) fn no_prefix_of_writes_loses_a_cluster_that_moves(
     prop_assert!(writes.len() <= 2 * (current.len() + wanted.len()));
     for write in writes {
         match write {
-            Write::Create(slice) => prop_assert!(stored.insert(slice.name.clone(), slice).is_none()),
-            Write::Update(slice) => prop_assert!(stored.insert(slice.name.clone(), slice).is_some()),
-            Write::Delete(name) => prop_assert!(stored.remove(&name).is_some()),
+            SliceChange::Create(slice) => prop_assert!(stored.insert(slice.name.clone(), slice).is_none()),
+            SliceChange::Update(slice) => prop_assert!(stored.insert(slice.name.clone(), slice).is_some()),
+            SliceChange::Delete(name) => prop_assert!(stored.remove(&name).is_some()),
         }
         let slices: Vec<_> = stored.values().cloned().collect();
         let there = places(&slices);

@@ -4,29 +4,52 @@
 use drover_api::work::ManifestWork;
 use drover_engine::{
     addon::progress::Maker,
+    plan::Write,
     template::{Holds, Marks, Order, Rendering, is_kin},
 };
-use drover_runtime::write::Write;
 use kube::ResourceExt;
 
 use super::workshop::{Commission, Making};
-use crate::fleet::Fleet;
+use crate::adopt::{Adopt, CreateOrAdopt};
 
 /// What has to be written so that the works are those that were made. `fresh` is what was made just now, if it was.
-pub(super) fn works(commission: &Commission<'_>, making: &Making, fresh: Option<Rendering>) -> Vec<Write<Fleet>> {
-    let Maker::Template(expected) = making.maker() else { return Vec::new() };
+pub(super) fn works(commission: &Commission<'_>, making: &Making, fresh: Option<Rendering>) -> Works {
+    let Maker::Template(expected) = making.maker() else { return Works::default() };
     let Commission { fleet, on_cluster, .. } = *commission;
     let found = fleet.addons.works_of(on_cluster).into_iter();
     let found = found.filter(|work| work.metadata.namespace == on_cluster.metadata.namespace);
     let order = Order::new(&on_cluster.name_any(), found, expected);
     let turn = order.turn();
     if turn.is_empty() {
-        return order.surplus().into_iter().map(Write::delete).collect();
+        let writes = order.surplus().into_iter().map(Write::delete).collect();
+        return Works { writes, ..Works::default() };
     }
-    let Some(rendering) = rendering(commission, making, fresh, &turn) else { return Vec::new() };
+    let Some(rendering) = rendering(commission, making, fresh, &turn) else { return Works::default() };
     let made = rendering.works.into_iter().map(|made| made.work);
     let made = made.filter(|work| turn.contains_key(&work.name_any()));
-    made.map(|work| bring(order.work(&work.name_any()), work)).collect()
+    let mut works = Works::default();
+    for work in made {
+        match order.work(&work.name_any()) {
+            Some(stored) => works.writes.push(Write::replace(stored, brought(stored, &work))),
+            None => works.creations.push(CreateOrAdopt::new(work)),
+        }
+    }
+    works
+}
+
+/// What is written so that the works are those that were made.
+#[derive(Default)]
+pub(crate) struct Works {
+    /// Works that are changed or deleted.
+    pub(super) writes: Vec<Write>,
+    /// Works that are missing.
+    pub(super) creations: Vec<CreateOrAdopt<ManifestWork>>,
+}
+
+impl Works {
+    pub(super) fn is_empty(&self) -> bool {
+        self.writes.is_empty() && self.creations.is_empty()
+    }
 }
 
 /// What is to be written. What was made just now is of use if no work has to hold anything besides its own.
@@ -41,13 +64,10 @@ fn rendering(
     fresh.filter(|_| holds_nothing).or_else(|| workshop.render(commission, making.blueprint()?, turn).ok())
 }
 
-/// Brings a work to what was made. One that is there without being known, because somebody has taken its label away, is brought to it as well.
-fn bring(stored: Option<&ManifestWork>, made: ManifestWork) -> Write<Fleet> {
-    let Some(stored) = stored else {
-        let kin = made.clone();
-        return Write::take(made, move |there| is_kin(there, &kin).then(|| brought(there, &kin)));
-    };
-    Write::replace(stored, brought(stored, &made))
+impl Adopt for ManifestWork {
+    fn adopted(there: &Self, wanted: &Self) -> Option<Self> {
+        is_kin(there, wanted).then(|| brought(there, wanted))
+    }
 }
 
 /// A work that is there, brought to what was made. What others have added to its metadata stays.

@@ -3,12 +3,14 @@
 //! Watches them, the add-ons that refer to them, and the templates of those. Its key is an AddOnHubConfig. It writes that object's status.
 
 use drover_api::addon::{AddOnHubConfig, AddOnHubConfigStatus};
-use drover_engine::addon::versions::in_common;
+use drover_engine::{
+    addon::versions::in_common,
+    plan::{NoAction, Plan, Write},
+};
 use drover_runtime::{
-    controller::{Plan, Reconciler},
+    controller::Reconciler,
     fleet::Tracks,
     store::{Change, ObjectKey, Store},
-    write::Write,
 };
 use k8s_openapi::jiff::Timestamp;
 
@@ -19,10 +21,11 @@ pub(crate) struct HubConfigs;
 
 impl Reconciler<Fleet> for HubConfigs {
     type Key = ObjectKey;
+    type Action = NoAction;
 
     const NAME: &'static str = "drover-addon-hub-config";
 
-    fn plan(&self, fleet: &Fleet, key: &ObjectKey, _now: Timestamp) -> Plan<Fleet> {
+    fn plan(&self, fleet: &Fleet, key: &ObjectKey, _now: Timestamp) -> Plan {
         let Some(config) = fleet.addons.hub_configs.get(key) else { return Plan::default() };
         let users = fleet.configs.users_of_hub_config(key);
         let addons = users.iter().filter_map(|addon| fleet.addons.cmas.get(addon));
@@ -31,7 +34,7 @@ impl Reconciler<Fleet> for HubConfigs {
     }
 }
 
-fn with_versions(config: &AddOnHubConfig, status: &AddOnHubConfigStatus) -> Option<Write<Fleet>> {
+fn with_versions(config: &AddOnHubConfig, status: &AddOnHubConfigStatus) -> Option<Write> {
     // Where there is nothing to say, nothing is as good as a status that says so.
     let nothing = AddOnHubConfigStatus::default();
     if config.status.as_ref().unwrap_or(&nothing) == status {

@@ -18,14 +18,14 @@ use drover_api::{
 use drover_engine::{
     addon::install::{self, Choice, Facts, Hindrance, Installation},
     cluster::removal::{self, Remains, Removal},
+    plan::{NoAction, Plan, Write},
     presence::{Absence, Known},
 };
 use drover_runtime::{
     clock::after,
-    controller::{Plan, Reconciler},
+    controller::Reconciler,
     metrics::Metrics,
     store::{ObjectKey, Store},
-    write::Write,
 };
 use k8s_openapi::jiff::Timestamp;
 use kube::{Resource, ResourceExt};
@@ -100,10 +100,11 @@ impl Installs {
 
 impl Reconciler<Fleet> for Installs {
     type Key = ObjectKey;
+    type Action = NoAction;
 
     const NAME: &'static str = "drover-addon-install";
 
-    fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan<Fleet> {
+    fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan {
         let mut memory = self.memories().remove(key).unwrap_or_default();
         let addon = fleet.addons.cmas.get(key).map(|addon| &**addon);
         let absent = mem::take(&mut memory.absent);
@@ -139,15 +140,15 @@ fn tell(addon: &ObjectKey, before: &[Hindrance], now: &[Hindrance]) {
 }
 
 /// Marks add-ons as the hub's own.
-fn adopt(not_ours: &[&ManagedClusterAddOn], now: Timestamp) -> Plan<Fleet> {
+fn adopt(not_ours: &[&ManagedClusterAddOn], now: Timestamp) -> Plan {
     let marks = not_ours.iter().take(BATCH).filter_map(|it| Write::update(*it, &install::adopted(it)));
     batch(marks.collect(), not_ours.len(), now)
 }
 
 /// Writes that go together; if they are not all that there is to do, the rest follows at once.
-fn batch(together: Vec<Write<Fleet>>, all: usize, now: Timestamp) -> Plan<Fleet> {
+fn batch(parallel: Vec<Write>, all: usize, now: Timestamp) -> Plan {
     let wake = (all > BATCH).then_some(now);
-    Plan { together, wake, ..Plan::default() }
+    Plan { parallel, wake, ..Plan::default() }
 }
 
 /// What is to be done on one cluster.
@@ -165,7 +166,7 @@ impl Step<'_> {
         }
     }
 
-    fn write(&self, fleet: &Fleet, addon: Option<&ClusterManagementAddOn>) -> Option<Write<Fleet>> {
+    fn write(&self, fleet: &Fleet, addon: Option<&ClusterManagementAddOn>) -> Option<Write> {
         Some(match self {
             Self::Make(cluster, entry) => Write::create(install::made_for(fleet.cluster(cluster)?, addon?, *entry)),
             Self::Remove(on_cluster) => Write::delete(*on_cluster),
@@ -180,7 +181,7 @@ fn steps(
     installation: &Installation<'_>,
     reached: &mut Option<String>,
     now: Timestamp,
-) -> Plan<Fleet> {
+) -> Plan {
     let make = installation.create.iter().map(|(cluster, entry)| Step::Make(cluster, *entry));
     let mut steps: Vec<_> = make.chain(installation.delete.iter().map(|it| Step::Remove(it))).collect();
     steps.sort_by(|one, other| one.cluster().cmp(other.cluster()));

@@ -21,21 +21,18 @@ use drover_engine::{
         entries::listed,
         inheritance::{inherited, is_managed},
     },
+    plan::{Plan, PlanStep, Write, WriteResult},
     revision::markers::Given,
 };
-use drover_runtime::{
-    controller::{Plan, Reconciler},
-    store::ObjectKey,
-    write::Write,
-};
+use drover_runtime::{controller::Reconciler, store::ObjectKey};
 use k8s_openapi::jiff::Timestamp;
-use kube::Resource;
 
 use super::{
+    deploy::Works,
     progress::{self, Steps, Subject},
     shelf::Shelf,
 };
-use crate::fleet::Fleet;
+use crate::{adopt::CreateOrAdopt, fleet::Fleet, refusal::could_not};
 
 #[derive(Default)]
 pub(crate) struct AddOns {
@@ -67,6 +64,14 @@ impl AddOns {
         }
     }
 
+    /// Takes note of why the server does not accept a work.
+    fn note(&self, key: &ObjectKey, step: &impl PlanStep, result: &WriteResult) {
+        let Some(why) = result.objection() else { return };
+        if let Some(attempt) = self.attempts().get_mut(key) {
+            attempt.refusal = Some(could_not(step, why));
+        }
+    }
+
     /// Why the server did not take a work of that set.
     fn refusal(&self, key: &ObjectKey, set: &SetFingerprint) -> Option<String> {
         self.attempts().get(key).filter(|attempt| attempt.set == *set)?.refusal.clone()
@@ -75,10 +80,11 @@ impl AddOns {
 
 impl Reconciler<Fleet> for AddOns {
     type Key = ObjectKey;
+    type Action = CreateOrAdopt<ManifestWork>;
 
     const NAME: &'static str = "drover-addon";
 
-    fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan<Fleet> {
+    fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan<Self::Action> {
         let there = fleet.addons.mcas.get(key).filter(|addon| addon.metadata.deletion_timestamp.is_none());
         let Some(on_cluster) = there else {
             self.attempt(key, None);
@@ -95,21 +101,18 @@ impl Reconciler<Fleet> for AddOns {
         self.attempt(key, set);
         // An object can not be written twice in one step: what it is comes before what is said of it.
         let write = with_inheritance(fleet, key, on_cluster, addon).or(status);
-        Plan { writes: write.into_iter().collect(), together: works, ..Plan::default() }
+        let Works { writes, creations } = works;
+        Plan { ordered: write.into_iter().collect(), parallel: writes, actions: creations, ..Plan::default() }
     }
 
-    fn refused(&self, key: &ObjectKey, write: &str, error: &kube::Error) {
-        let is_work = write.contains(&format!(" {} ", ManifestWork::kind(&())));
-        match error {
-            // That somebody was faster is no failure.
-            kube::Error::Api(status) if status.is_conflict() => {}
-            kube::Error::Api(status) if is_work => {
-                if let Some(attempt) = self.attempts().get_mut(key) {
-                    attempt.refusal = Some(format!("could not {write}: {}", status.message));
-                }
-            }
-            _ => {}
+    fn rejected(&self, key: &ObjectKey, write: &Write, result: &WriteResult) {
+        if write.kind().is::<ManifestWork>() {
+            self.note(key, write, result);
         }
+    }
+
+    fn failed(&self, key: &ObjectKey, action: &Self::Action, result: &WriteResult) {
+        self.note(key, action, result);
     }
 }
 
@@ -141,7 +144,7 @@ fn with_inheritance(
     key: &ObjectKey,
     on_cluster: &ManagedClusterAddOn,
     addon: &ClusterManagementAddOn,
-) -> Option<Write<Fleet>> {
+) -> Option<Write> {
     let cluster = fleet.cluster(&ClusterName::from(&*key.namespace)).map(|cluster| &**cluster);
     let inherited = inherited(on_cluster, addon, cluster);
     let assignment = assignment(fleet, key, on_cluster, addon).unwrap_or(Assignment::Stays);
@@ -178,6 +181,7 @@ mod tests {
         addon::ClusterManagementAddOn,
         drover::AddOnRollout,
         names::{ASSIGNED_VERSION_ANNOTATION, GIVEN, INSTALLED_ANNOTATION, LIFECYCLE_ANNOTATION, PROVEN},
+        work::ManifestWorkSpec,
     };
     use drover_engine::revision::{Set, markers::Verdict};
     use drover_runtime::informer::Refusal;
@@ -387,8 +391,9 @@ mod tests {
     fn what_was_refused_of_one_set_is_not_told_of_the_next() {
         let (addons, [first, second]) = (addons(), [SET, "fedcba9876543210"].map(|set| set.parse().expect("a set")));
         let refuse = || {
-            let status = kube::core::Status::failure("no more room", "Forbidden").with_code(403);
-            addons.refused(&one(), "Create ManifestWork one/addon-hello-deploy-0", &kube::Error::Api(Box::new(status)));
+            let mut work = ManifestWork::new("addon-hello-deploy-0", ManifestWorkSpec::default());
+            work.metadata.namespace = Some("one".to_owned());
+            addons.failed(&one(), &CreateOrAdopt::new(work), &WriteResult::Forbidden("no more room".to_owned()));
         };
         refuse();
         assert_eq!(addons.refusal(&one(), &first), None, "nothing was tried");
@@ -396,7 +401,7 @@ mod tests {
         refuse();
         addons.attempt(&one(), Some(first.clone()));
         let told = addons.refusal(&one(), &first).expect("it was refused");
-        assert!(told.ends_with("no more room"), "{told}");
+        assert_eq!(told, "could not Create ManifestWork one/addon-hello-deploy-0: no more room");
         assert_eq!(addons.refusal(&one(), &second), None);
         addons.attempt(&one(), Some(second.clone()));
         assert_eq!([&first, &second].map(|set| addons.refusal(&one(), set)), [None, None]);

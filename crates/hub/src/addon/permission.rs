@@ -12,21 +12,18 @@ use std::{
 use drover_api::{addon::ManagedClusterAddOn, reference::ClusterName};
 use drover_engine::{
     condition,
+    plan::{NoAction, Plan, Write, WriteResult},
     registration::{
         identity,
         permission::{Registered, bindings},
     },
     revision::markers::Given,
 };
-use drover_runtime::{
-    controller::{Plan, Reconciler},
-    store::ObjectKey,
-    write::Write,
-};
+use drover_runtime::{controller::Reconciler, store::ObjectKey};
 use k8s_openapi::{api::rbac::v1::RoleBinding, jiff::Timestamp};
 
 use super::{progress, signing_request::is_accepted, workshop::Making};
-use crate::fleet::Fleet;
+use crate::{fleet::Fleet, refusal::could_not};
 
 /// What is said of the agent of an add-on whose cluster is shut out.
 const SHUT_OUT: &str = "the cluster is not accepted, so that its agents may do nothing on the hub: set spec.hubAcceptsClient of the \
@@ -47,10 +44,11 @@ impl Permissions {
 
 impl Reconciler<Fleet> for Permissions {
     type Key = ObjectKey;
+    type Action = NoAction;
 
     const NAME: &'static str = "drover-addon-permission";
 
-    fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan<Fleet> {
+    fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan {
         let Some(bindings) = Bindings::of(fleet, key, now) else { return Plan::default() };
         let writes = bindings.writes();
         if writes.is_empty() {
@@ -61,31 +59,27 @@ impl Reconciler<Fleet> for Permissions {
         let on_cluster = fleet.addons.mcas.get(key);
         let said = refusal.zip(on_cluster).and_then(|(why, on_cluster)| say(on_cluster, &why, now));
         // What will be refused once more must not keep it from being said.
-        Plan { writes: said.into_iter().collect(), together: writes, ..Plan::default() }
+        Plan { ordered: said.into_iter().collect(), parallel: writes, ..Plan::default() }
     }
 
-    fn refused(&self, key: &ObjectKey, write: &str, error: &kube::Error) {
-        if let Some(why) = refusal(write, error) {
+    fn rejected(&self, key: &ObjectKey, write: &Write, result: &WriteResult) {
+        if let Some(why) = refusal(write, result) {
             self.refusals().insert(key.clone(), why);
         }
     }
 }
 
 /// Why a binding was not taken, and what can be done about it. That somebody was faster, or the server not reached, is no failure of ours.
-fn refusal(write: &str, error: &kube::Error) -> Option<String> {
-    match error {
-        kube::Error::Api(status) if status.is_conflict() => None,
-        kube::Error::Api(status) if status.is_forbidden() => Some(format!(
-            "could not {write}: {}; let the hub bind the role by a ClusterRole that is labelled drover.dev/hub-binds=true",
-            status.message
-        )),
-        kube::Error::Api(status) => Some(format!("could not {write}: {}", status.message)),
-        _ => None,
+fn refusal(write: &Write, result: &WriteResult) -> Option<String> {
+    let mut why = could_not(write, result.objection()?);
+    if matches!(result, WriteResult::Forbidden(_)) {
+        why += "; let the hub bind the role by a ClusterRole that is labelled drover.dev/hub-binds=true";
     }
+    Some(why)
 }
 
 /// Says that the agent of an add-on could not be given what it needs.
-fn say(on_cluster: &ManagedClusterAddOn, why: &str, now: Timestamp) -> Option<Write<Fleet>> {
+fn say(on_cluster: &ManagedClusterAddOn, why: &str, now: Timestamp) -> Option<Write> {
     let mut wanted = on_cluster.clone();
     let status = wanted.status.get_or_insert_default();
     status.conditions = condition::with(std::mem::take(&mut status.conditions), Registered::Failed(why).says(), now);
@@ -163,7 +157,7 @@ impl<'a> Bindings<'a> {
     }
 
     /// What has to be written so that there is exactly what is wanted.
-    pub(super) fn writes(&self) -> Vec<Write<Fleet>> {
+    pub(super) fn writes(&self) -> Vec<Write> {
         let missing = self.wanted.iter().filter_map(|wanted| {
             let stored = self.found.iter().copied().find(|stored| is_same(stored, wanted));
             match stored {

@@ -18,6 +18,7 @@ use drover_engine::{
         words::Wait,
     },
     explain::Reason,
+    plan::Write,
     registration::permission::Registered,
     revision::{
         Overrides, Set,
@@ -25,13 +26,13 @@ use drover_engine::{
     },
     rollout::{Failure, Hold, Standing},
 };
-use drover_runtime::{store::ObjectKey, write::Write};
+use drover_runtime::store::ObjectKey;
 use k8s_openapi::jiff::Timestamp;
 
 use super::{
     Dialect,
     book::Pages,
-    deploy,
+    deploy::{self, Works},
     permission::Bindings,
     shelf::Shelf,
     workshop::{Commission, Making},
@@ -92,15 +93,15 @@ impl<'a> Having<'a> {
 #[derive(Default)]
 pub(crate) struct Steps {
     /// Tells how far it is; nothing if that is told already.
-    pub(crate) status: Option<Write<Fleet>>,
+    pub(crate) status: Option<Write>,
     /// Brings its works to what it was given.
-    pub(crate) works: Vec<Write<Fleet>>,
+    pub(crate) works: Works,
     /// What these are made from, if there are any: what it was given, with what a user has asked for instead.
     pub(crate) set: Option<SetFingerprint>,
 }
 
 /// Gives an add-on a set, and tells of it in the same write.
-pub(crate) fn given(subject: &Subject, given: &Given, set: &Set) -> Option<Write<Fleet>> {
+pub(crate) fn given(subject: &Subject, given: &Given, set: &Set) -> Option<Write> {
     let own = subject.shelf.own(subject.on_cluster);
     let part = Part { failure: None, wait: None, invalid_version: None };
     let effective = subject.effective(set, own.as_ref());
@@ -333,7 +334,7 @@ impl Subject<'_> {
         known.into_iter().find(is_it).cloned()
     }
 
-    fn write(&self, status: ManagedClusterAddOnStatus) -> Option<Write<Fleet>> {
+    fn write(&self, status: ManagedClusterAddOnStatus) -> Option<Write> {
         let mut wanted = self.on_cluster.clone();
         wanted.status = Some(status);
         Write::status(self.on_cluster, &wanted)

@@ -15,12 +15,14 @@ use drover_api::{
     drover::{AddOnRollout, AddOnRolloutSpec},
     grammar::SetFingerprint,
 };
-use drover_engine::{addon::inheritance::is_managed, owner::own};
+use drover_engine::{
+    addon::inheritance::is_managed,
+    owner::own,
+    plan::{Event, NoAction, Plan, Write, WriteResult},
+};
 use drover_runtime::{
-    controller::{Plan, Reconciler},
-    events::Event,
+    controller::Reconciler,
     store::{Change, ObjectKey},
-    write::Write,
 };
 use k8s_openapi::jiff::Timestamp;
 use kube::{Resource, ResourceExt};
@@ -39,10 +41,11 @@ pub(crate) struct Rollouts {
 
 impl Reconciler<Fleet> for Rollouts {
     type Key = ObjectKey;
+    type Action = NoAction;
 
     const NAME: &'static str = "drover-addon-rollout";
 
-    fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan<Fleet> {
+    fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan {
         let (Some(addon), Some(book)) = (fleet.addons.cmas.get(key), fleet.addons.books.get(key)) else {
             self.refusals.forget(key);
             return Plan::default();
@@ -67,32 +70,26 @@ impl Reconciler<Fleet> for Rollouts {
         }
     }
 
-    fn refused(&self, key: &ObjectKey, write: &str, error: &kube::Error) {
-        self.refusals.note(key, write, error);
+    fn rejected(&self, key: &ObjectKey, write: &Write, result: &WriteResult) {
+        self.refusals.note(key, write, result);
     }
 }
 
 impl Rollouts {
     /// The plan, which is made again when what was refused is tried again. When all else is written, people are told.
-    fn held_up(
-        &self,
-        key: &ObjectKey,
-        addon: &ClusterManagementAddOn,
-        refusal: &Refusal,
-        plan: Plan<Fleet>,
-    ) -> Plan<Fleet> {
+    fn held_up(&self, key: &ObjectKey, addon: &ClusterManagementAddOn, refusal: &Refusal, plan: Plan) -> Plan {
         let wake = plan.wake.into_iter().chain([refusal.again]).min();
-        let is_quiet = plan.writes.is_empty() && plan.together.is_empty();
+        let is_quiet = plan.ordered.is_empty() && plan.parallel.is_empty();
         let news = (is_quiet && !refusal.is_told).then(|| {
             self.refusals.told(key);
             Event::warning(addon, "RolloutBlocked", format!("nobody new is given anything: {}", refusal.why))
         });
-        Plan { wake, ..plan }.saying(news)
+        Plan { wake, ..plan }.with_events(news)
     }
 }
 
 /// Has what remembers the rollouts be there, and go with the add-on; nothing if it does.
-fn kept(stored: Option<&AddOnRollout>, addon: &ClusterManagementAddOn) -> Option<Write<Fleet>> {
+fn kept(stored: Option<&AddOnRollout>, addon: &ClusterManagementAddOn) -> Option<Write> {
     match stored {
         None => Some(Write::create(record_of(addon))),
         // One that an add-on of this name has left behind would go with that.

@@ -5,12 +5,14 @@ use drover_api::{
     cluster::{ManagedCluster, Placement, PlacementDecision},
     drover::AddOnRollout,
 };
+use drover_engine::plan::{Plan, PlanStep, Write};
 use drover_runtime::{
     clock::ManualClock,
-    controller::{Plan, Reconciler},
+    controller::Reconciler,
     fleet::Tracks,
     queue::{Done, Queue},
     store::ObjectKey,
+    views::Caches,
 };
 use futures_util::FutureExt;
 use k8s_openapi::{api::core::v1::Namespace, jiff::Timestamp};
@@ -161,12 +163,21 @@ impl Scene {
     }
 
     /// What a controller would do about a key, at noon.
-    pub(crate) fn plan<R: Reconciler<Fleet, Key = ObjectKey>>(&self, controller: &R, key: &ObjectKey) -> Plan<Fleet> {
-        controller.plan(&self.fleet, key, noon())
+    pub(crate) fn plan<R>(&self, controller: &R, key: &ObjectKey) -> Plan<R::Action>
+    where
+        R: Reconciler<Fleet, Key = ObjectKey>,
+    {
+        let plan = controller.plan(&self.fleet, key, noon());
+        let views = Fleet::views();
+        for write in plan.ordered.iter().chain(&plan.parallel) {
+            assert!(views.has(write.kind().view), "the answer to {write} enters no cache");
+        }
+        plan
     }
 }
 
-/// The writes of a plan, in words.
-pub(crate) fn words(plan: &Plan<Fleet>) -> Vec<String> {
-    plan.writes.iter().chain(&plan.together).map(|write| format!("{write:?}")).collect()
+/// The writes and actions of a plan, in words.
+pub(crate) fn words<A: PlanStep>(plan: &Plan<A>) -> Vec<String> {
+    let actions = plan.actions.iter().map(PlanStep::words);
+    plan.ordered.iter().map(Write::to_string).chain(actions).chain(plan.parallel.iter().map(Write::to_string)).collect()
 }

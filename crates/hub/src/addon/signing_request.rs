@@ -6,7 +6,6 @@
 
 use std::{
     collections::BTreeMap,
-    error::Error,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -17,9 +16,10 @@ use drover_api::{
 };
 use drover_engine::{
     certificate::{
-        CLIENT_SIGNER, SigningFlaw,
+        CLIENT_SIGNER,
         request::{awaits_certificate, is_decided},
     },
+    plan::{Plan, Write, WriteResult},
     registration::{
         request::{self, Signer, Verdict},
         signing::{self, Signing},
@@ -29,15 +29,14 @@ use drover_engine::{
 };
 use drover_runtime::{
     clock::after,
-    controller::{Plan, Reconciler},
+    controller::Reconciler,
     store::{Change, ObjectKey},
-    write::{Useless, Write},
 };
 use k8s_openapi::{api::certificates::v1::CertificateSigningRequest, jiff::Timestamp};
-use kube::{Resource, ResourceExt};
+use kube::ResourceExt;
 
 use super::progress;
-use crate::{cluster::decide, fleet::Fleet, signer};
+use crate::{cluster::decide, fleet::Fleet, signer::Sign};
 
 /// When a denial is tried again that the hub had no right to, and when a request is looked at again whose template is not known.
 const PATIENCE: Duration = Duration::from_mins(10);
@@ -158,13 +157,7 @@ impl AddOnRequests {
     }
 
     /// What is done about a request, and, if that could not be done before, what is said of it before it is tried again.
-    fn try_again(
-        &self,
-        case: &Case<'_>,
-        step: Step,
-        plan: impl FnOnce() -> Plan<Fleet>,
-        now: Timestamp,
-    ) -> Plan<Fleet> {
+    fn try_again(&self, case: &Case<'_>, step: Step, plan: impl FnOnce() -> Plan<Sign>, now: Timestamp) -> Plan<Sign> {
         let Some(refusal) = self.attempt(case, step) else { return plan() };
         match step {
             // There may be a signer who is not ours.
@@ -178,20 +171,20 @@ impl AddOnRequests {
     }
 
     /// Has the add-on say what could not be done about the requests of its agent.
-    fn say_failed(&self, case: &Case<'_>, now: Timestamp) -> Vec<Write<Fleet>> {
+    fn say_failed(&self, case: &Case<'_>, now: Timestamp) -> Vec<Write> {
         let failure = self.failure(case.fleet, &case.addon);
         failure.and_then(|why| say(case.fleet, &case.addon, Signing::Failed(&why), now)).into_iter().collect()
     }
 
     /// Signs a request that waits for the hub to sign it.
-    fn sign(&self, case: &Case<'_>, now: Timestamp) -> Plan<Fleet> {
+    fn sign(&self, case: &Case<'_>, now: Timestamp) -> Plan<Sign> {
         if let Some(ca) = self.ca(case.request, case.specs) {
             if self.is_reserved(&ca, case.request) {
                 self.attempt(case, Step::Sign);
                 self.note(case.key, Refusal::reserved(&ca));
                 return self.say_failed(case, now).into_iter().collect();
             }
-            let signing = || std::iter::once(signer::signing(case.request, ca, now)).collect();
+            let signing = || Plan::act(Sign { request: Arc::clone(case.request), ca, now });
             return self.try_again(case, Step::Sign, signing, now);
         }
         self.attempts().remove(case.key);
@@ -199,7 +192,7 @@ impl AddOnRequests {
     }
 
     /// Has an add-on say what has come of its requests, where it says that something was not signed, and nothing waits for the hub any more.
-    fn settle(&self, fleet: &Fleet, addon: &ObjectKey, outcome: Signing<'_>, now: Timestamp) -> Plan<Fleet> {
+    fn settle(&self, fleet: &Fleet, addon: &ObjectKey, outcome: Signing<'_>, now: Timestamp) -> Plan<Sign> {
         if !fleet.addons.mcas.get(addon).is_some_and(|addon| signing::says_failed(addon)) {
             return Plan::default();
         }
@@ -224,20 +217,20 @@ impl AddOnRequests {
 struct Case<'a> {
     fleet: &'a Fleet,
     key: &'a ObjectKey,
-    request: &'a CertificateSigningRequest,
+    request: &'a Arc<CertificateSigningRequest>,
     /// The add-on on a cluster that the request is for.
     addon: ObjectKey,
     specs: &'a [RegistrationSpec],
 }
 
 /// Has an add-on say what has become of its agent's requests.
-fn say(fleet: &Fleet, addon: &ObjectKey, what: Signing<'_>, now: Timestamp) -> Option<Write<Fleet>> {
+fn say(fleet: &Fleet, addon: &ObjectKey, what: Signing<'_>, now: Timestamp) -> Option<Write> {
     let addon = fleet.addons.mcas.get(addon)?;
     Write::status(&**addon, &signing::saying(addon, what, now))
 }
 
 /// Nothing now, and another look after a while: what is missing may come without anybody telling.
-fn later(now: Timestamp) -> Plan<Fleet> {
+fn later(now: Timestamp) -> Plan<Sign> {
     Plan { wake: Some(after(now, PATIENCE)), ..Plan::default() }
 }
 
@@ -249,10 +242,11 @@ fn blueprint(fleet: &Fleet, addon: &ObjectKey, now: Timestamp) -> Option<Arc<Blu
 
 impl Reconciler<Fleet> for AddOnRequests {
     type Key = ObjectKey;
+    type Action = Sign;
 
     const NAME: &'static str = "drover-addon-registration";
 
-    fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan<Fleet> {
+    fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan<Sign> {
         if !key.namespace.is_empty() {
             return self.settle(fleet, key, Signing::Over, now);
         }
@@ -286,12 +280,15 @@ impl Reconciler<Fleet> for AddOnRequests {
         }
     }
 
-    fn refused(&self, key: &ObjectKey, write: &str, error: &kube::Error) {
+    fn rejected(&self, key: &ObjectKey, write: &Write, result: &WriteResult) {
         // What is said on the add-on is another matter.
-        if !write.contains(&*CertificateSigningRequest::kind(&())) {
-            return;
+        if let Some(refusal) = Refusal::of(result).filter(|_| write.kind().is::<CertificateSigningRequest>()) {
+            self.note(key, refusal);
         }
-        if let Some(refusal) = Refusal::of(error) {
+    }
+
+    fn failed(&self, key: &ObjectKey, _: &Sign, result: &WriteResult) {
+        if let Some(refusal) = Refusal::of(result) {
             self.note(key, refusal);
         }
     }
@@ -319,26 +316,16 @@ impl Refusal {
         Self { why, is_forbidden: false }
     }
 
-    /// What a failed write says; nothing if somebody was faster, or the server was not reached, which are no failures of ours.
-    fn of(error: &kube::Error) -> Option<Self> {
-        if let Some(useless) = Useless::in_error(error) {
-            return Some(Self { why: of_ca(useless), is_forbidden: false });
-        }
-        let kube::Error::Api(status) = error else { return None };
-        let is_forbidden = status.code == 403;
-        let mut why = status.message.clone();
+    /// What a write or an action says that was not accepted; `None` if the request has changed, or the server was not reached,
+    /// which are no failures of ours.
+    fn of(result: &WriteResult) -> Option<Self> {
+        let mut why = result.objection()?.to_owned();
+        let is_forbidden = matches!(result, WriteResult::Forbidden(_));
         if is_forbidden {
             why += "; let the hub approve and sign for this signer, by a ClusterRole with the label drover.dev/hub-signs: \"true\"";
         }
-        (!status.is_conflict()).then_some(Self { why, is_forbidden })
+        Some(Self { why, is_forbidden })
     }
-}
-
-/// What is wrong with a CA. A flaw of the CA itself says what to do; otherwise the Secret could not be read.
-fn of_ca(useless: &Useless) -> String {
-    let flaw = useless.source().and_then(|source| source.downcast_ref::<SigningFlaw>());
-    let remedy = "; it has to be there with the CA, and the hub needs a Role that lets it get it";
-    format!("{useless}{}", if flaw.is_some() { "" } else { remedy })
 }
 
 impl Fleet {

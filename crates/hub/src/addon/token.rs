@@ -9,12 +9,14 @@ use std::{
 };
 
 use drover_api::{addon::ManagedClusterAddOn, names::TOKEN_INFRASTRUCTURE_LABEL};
-use drover_engine::registration::token_infrastructure::{self, Readiness};
+use drover_engine::{
+    plan::{NoAction, Plan, Writable, Write, WriteResult},
+    registration::token_infrastructure::{self, Readiness},
+};
 use drover_runtime::{
-    controller::{Plan, Reconciler},
+    controller::Reconciler,
     fleet::Tracks,
     store::{Change, ObjectKey, Store},
-    write::{Kind, Write},
 };
 use k8s_openapi::{
     api::{
@@ -25,7 +27,7 @@ use k8s_openapi::{
 };
 use kube::{ResourceExt, runtime::watcher};
 
-use crate::fleet::Fleet;
+use crate::{fleet::Fleet, refusal::could_not};
 
 /// What was made for agents that prove themselves by tokens; the bindings are with those of other agents.
 #[derive(Default)]
@@ -52,7 +54,7 @@ impl TokenInfrastructure {
     }
 
     /// Makes what is missing, and says whether all is there.
-    fn keep(&self, key: &ObjectKey, addon: &ManagedClusterAddOn, made: &Made<'_>, now: Timestamp) -> Plan<Fleet> {
+    fn keep(&self, key: &ObjectKey, addon: &ManagedClusterAddOn, made: &Made<'_>, now: Timestamp) -> Plan {
         let writes = made.ensure(addon);
         let readiness = match made.account.filter(|_| writes.is_empty()) {
             Some(account) => {
@@ -62,16 +64,17 @@ impl TokenInfrastructure {
             None => self.refusals().get(key).map(|why| say(addon, Readiness::Failed(why), now)),
         };
         // What will be refused once more must not keep it from being said.
-        writes.into_iter().collect::<Plan<_>>().after(readiness.flatten().into_iter().collect())
+        writes.into_iter().collect::<Plan>().after(readiness.flatten())
     }
 }
 
 impl Reconciler<Fleet> for TokenInfrastructure {
     type Key = ObjectKey;
+    type Action = NoAction;
 
     const NAME: &'static str = "drover-addon-token";
 
-    fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan<Fleet> {
+    fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan {
         let addon = fleet.addons.mcas.get(key).filter(|addon| addon.metadata.deletion_timestamp.is_none());
         let Some(addon) = addon else {
             self.refusals().remove(key);
@@ -90,15 +93,19 @@ impl Reconciler<Fleet> for TokenInfrastructure {
         }
     }
 
-    fn refused(&self, key: &ObjectKey, write: &str, error: &kube::Error) {
-        // That somebody was faster is no failure, unless what he has made is in the way.
-        if !matches!(error, kube::Error::Api(status) if status.is_conflict()) {
-            self.refusals().insert(key.clone(), format!("could not {write}: {error}"));
+    fn rejected(&self, key: &ObjectKey, write: &Write, result: &WriteResult) {
+        // An object of another client may be in the way, or one that is to be changed may be gone: both are reported.
+        let why = match result {
+            WriteResult::Unreachable(why) => Some(&**why),
+            result => result.objection(),
+        };
+        if let Some(why) = why {
+            self.refusals().insert(key.clone(), could_not(write, why));
         }
     }
 }
 
-fn say(addon: &ManagedClusterAddOn, readiness: Readiness<'_>, now: Timestamp) -> Option<Write<Fleet>> {
+fn say(addon: &ManagedClusterAddOn, readiness: Readiness<'_>, now: Timestamp) -> Option<Write> {
     Write::status(addon, &token_infrastructure::saying(addon, readiness, now))
 }
 
@@ -125,7 +132,7 @@ impl<'a> Made<'a> {
     }
 
     /// What makes all be there as it should.
-    fn ensure(&self, addon: &ManagedClusterAddOn) -> Vec<Write<Fleet>> {
+    fn ensure(&self, addon: &ManagedClusterAddOn) -> Vec<Write> {
         let wanted = token_infrastructure::binding(addon);
         let binding = match self.binding {
             // A binding can not be given another role.
@@ -138,16 +145,13 @@ impl<'a> Made<'a> {
     }
 
     /// What makes nothing of it be there: first the right, then what it is for.
-    fn remove(&self) -> Vec<Write<Fleet>> {
+    fn remove(&self) -> Vec<Write> {
         let removals = [remove(self.binding), remove(self.role), remove(self.account)];
         removals.into_iter().flatten().collect()
     }
 }
 
-fn remove<K: Kind>(stored: Option<&K>) -> Option<Write<Fleet>>
-where
-    Fleet: Tracks<K>,
-{
+fn remove<K: Writable>(stored: Option<&K>) -> Option<Write> {
     stored.filter(|stored| stored.meta().deletion_timestamp.is_none()).map(Write::delete)
 }
 

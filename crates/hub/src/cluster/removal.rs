@@ -5,18 +5,16 @@ use drover_api::{
     cluster::ManagedCluster,
     reference::ClusterName,
 };
-use drover_engine::cluster::{
-    acceptance::{self, Acceptance},
-    access::Part,
-    marks::released,
-    removal::{self, Remains, Remnant, Removal, Step},
+use drover_engine::{
+    cluster::{
+        acceptance::{self, Acceptance},
+        access::Part,
+        marks::released,
+        removal::{self, Remains, Remnant, Removal, Step},
+    },
+    plan::{Plan, Writable, Write},
 };
-use drover_runtime::{
-    controller::Plan,
-    fleet::Tracks,
-    store::ObjectKey,
-    write::{Kind, Write},
-};
+use drover_runtime::store::ObjectKey;
 use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
 
@@ -24,7 +22,7 @@ use super::{end_binding, give_access, shut_out, status};
 use crate::fleet::Fleet;
 
 /// What has to be written for a cluster that is being deleted.
-pub(super) fn plan(fleet: &Fleet, name: &ClusterName, cluster: &ManagedCluster, now: Timestamp) -> Plan<Fleet> {
+pub(super) fn plan(fleet: &Fleet, name: &ClusterName, cluster: &ManagedCluster, now: Timestamp) -> Plan {
     let Some(released) = released(cluster) else { return Plan::default() };
     let unreadable = unreadable_addons(fleet, name);
     let remains = remains_of(fleet, name, &unreadable);
@@ -42,7 +40,7 @@ pub(super) fn plan(fleet: &Fleet, name: &ClusterName, cluster: &ManagedCluster, 
 }
 
 /// Lets the agent finish its work for as long as the cluster is accepted, and no longer.
-fn adjust_access(fleet: &Fleet, name: &ClusterName, cluster: &ManagedCluster) -> Vec<Write<Fleet>> {
+fn adjust_access(fleet: &Fleet, name: &ClusterName, cluster: &ManagedCluster) -> Vec<Write> {
     let namespace = fleet.belongings.namespace(name);
     match acceptance::judge(cluster, namespace, fleet.belongings.access(name)) {
         Acceptance::Accepted if namespace.is_some() => give_access(fleet, name),
@@ -73,7 +71,7 @@ fn remains_of<'a>(fleet: &'a Fleet, name: &'a ClusterName, unreadable: &'a [Mana
     }
 }
 
-fn write(fleet: &Fleet, name: &ClusterName, what: Remnant, removal: &Removal<'_>) -> Option<Write<Fleet>> {
+fn write(fleet: &Fleet, name: &ClusterName, what: Remnant, removal: &Removal<'_>) -> Option<Write> {
     let (Removal::Delete(object) | Removal::Release(object) | Removal::Await(object)) = removal;
     let key = ObjectKey::namespaced(name.as_str(), object.name.as_deref().unwrap_or_default());
     match what {
@@ -85,11 +83,7 @@ fn write(fleet: &Fleet, name: &ClusterName, what: Remnant, removal: &Removal<'_>
     }
 }
 
-fn remove<K>(stored: &K, removal: &Removal<'_>) -> Option<Write<Fleet>>
-where
-    K: Kind,
-    Fleet: Tracks<K>,
-{
+fn remove<K: Writable>(stored: &K, removal: &Removal<'_>) -> Option<Write> {
     match removal {
         Removal::Delete(_) => Some(Write::delete(stored)),
         Removal::Await(_) => None,
@@ -102,7 +96,7 @@ where
 }
 
 /// Takes from a cluster's agent all that it may do.
-pub(super) fn end_access(fleet: &Fleet, name: &ClusterName) -> Vec<Write<Fleet>> {
+pub(super) fn end_access(fleet: &Fleet, name: &ClusterName) -> Vec<Write> {
     let belongings = &fleet.belongings;
     let bindings = Part::ALL.into_iter().filter_map(|part| belongings.binding(name, part));
     let mut writes: Vec<_> = bindings.filter_map(end_binding).collect();
@@ -136,7 +130,7 @@ mod tests {
         cluster.metadata.deletion_timestamp = Some(Time(now));
         cluster.finalizers_mut().push(CLUSTER_FINALIZER.to_owned());
         let plan = plan(&fleet, &ClusterName::from("one"), &cluster, now);
-        let writes: Vec<_> = plan.writes.iter().map(|write| format!("{write:?}")).collect();
+        let writes: Vec<_> = plan.ordered.iter().map(Write::to_string).collect();
         assert_eq!(writes, ["Delete ManagedClusterAddOn one/odd", "Patch ManagedCluster one"]);
     }
 }

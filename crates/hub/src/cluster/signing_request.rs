@@ -4,17 +4,15 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use drover_api::cluster::ManagedCluster;
-use drover_engine::cluster::signing_request::{self, Verdict, Wait};
-use drover_runtime::{
-    controller::{Plan, Reconciler},
-    events::Event,
-    store::ObjectKey,
-    write::Write,
+use drover_engine::{
+    cluster::signing_request::{self, Verdict, Wait},
+    plan::{Event, Plan, Write},
 };
+use drover_runtime::{controller::Reconciler, store::ObjectKey};
 use k8s_openapi::{
     api::certificates::v1::{CertificateSigningRequest, CertificateSigningRequestCondition},
     apimachinery::pkg::apis::meta::v1::Time,
@@ -23,7 +21,7 @@ use k8s_openapi::{
 use kube::ResourceExt;
 use tracing::info;
 
-use crate::{fleet::Fleet, signer};
+use crate::{fleet::Fleet, signer::Sign};
 
 /// Decides on the requests of agents.
 pub(crate) struct SigningRequests {
@@ -41,9 +39,9 @@ impl SigningRequests {
     }
 
     /// Signs a request that is approved, if the hub is who signs.
-    fn sign(&self, request: &CertificateSigningRequest, now: Timestamp) -> Option<Write<Fleet>> {
-        let ca = self.client_ca.as_ref().filter(|_| signing_request::awaits_own_certificate(request))?;
-        Some(signer::signing(request, ca.clone(), now))
+    fn sign(&self, request: &Arc<CertificateSigningRequest>, now: Timestamp) -> Option<Sign> {
+        let ca = self.client_ca.clone().filter(|_| signing_request::awaits_own_certificate(request))?;
+        Some(Sign { request: Arc::clone(request), ca, now })
     }
 
     /// Takes note of what a request waits for, and says whether that is news.
@@ -60,17 +58,18 @@ impl SigningRequests {
 
 impl Reconciler<Fleet> for SigningRequests {
     type Key = ObjectKey;
+    type Action = Sign;
 
     const NAME: &'static str = "drover-registration";
 
-    fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan<Fleet> {
+    fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan<Sign> {
         let Some(request) = fleet.belongings.requests.get(key) else { return Plan::default() };
         let cluster = signing_request::cluster_of(request).and_then(|name| fleet.cluster(&name));
         match signing_request::judge(request, cluster.map(|cluster| &**cluster), &self.bootstrap_groups) {
-            Verdict::None => self.sign(request, now).into_iter().collect(),
+            Verdict::None => self.sign(request, now).map(Plan::act).unwrap_or_default(),
             Verdict::Wait(what) => {
                 let cluster = cluster.filter(|_| self.is_news(fleet, key, what));
-                Plan::default().saying(cluster.map(|cluster| waits(request, cluster, what)))
+                Plan::default().with_events(cluster.map(|cluster| waits(request, cluster, what)))
             }
             Verdict::Approve(why) => decide(request, "Approved", "AgentOfAcceptedCluster", why, now),
             Verdict::Deny(flaw) => decide(request, "Denied", "NotAnAgentsRequest", &flaw.to_string(), now),
@@ -94,7 +93,7 @@ pub(crate) fn decide(
     reason: &str,
     message: &str,
     now: Timestamp,
-) -> Plan<Fleet> {
+) -> Plan<Sign> {
     info!(
         request = request.name_any(),
         requester = request.spec.username,
@@ -126,7 +125,7 @@ mod tests {
 
     use super::*;
 
-    fn request(status: &Value) -> CertificateSigningRequest {
+    fn request(status: &Value) -> Arc<CertificateSigningRequest> {
         let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests-data/cluster.csr");
         let request = json!({
             "metadata": { "name": "request", "labels": { CLUSTER_NAME_LABEL: "one" } },
@@ -138,7 +137,7 @@ mod tests {
             },
             "status": status,
         });
-        serde_json::from_value(request).expect("a request")
+        Arc::new(serde_json::from_value(request).expect("a request"))
     }
 
     #[test]

@@ -8,8 +8,8 @@ use drover_api::{
 use drover_engine::{
     cluster::{availability, available, conditions},
     condition::Holds,
+    plan::{Event, Plan, Write},
 };
-use drover_runtime::{controller::Plan, events::Event, write::Write};
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Condition, jiff::Timestamp};
 
 use crate::fleet::Fleet;
@@ -19,7 +19,7 @@ pub(super) struct Said {
     /// Whether the cluster answers.
     pub(super) available: Holds,
     /// What makes it be said.
-    pub(super) plan: Plan<Fleet>,
+    pub(super) plan: Plan,
 }
 
 /// Makes these the conditions of a cluster, with what its lease says, and tells what is new.
@@ -35,7 +35,8 @@ pub(super) fn say(
     let judgement = availability::judge(&wanted, fleet.belongings.signs(name, now), now);
     set_conditions(&mut wanted, judgement.conditions);
     let writes = Write::status(cluster, &wanted).into_iter().collect();
-    let plan = Plan { writes, wake: judgement.look_again, ..Plan::default() }.saying(news(cluster, &wanted));
+    let plan =
+        Plan { ordered: writes, wake: judgement.look_again, ..Plan::default() }.with_events(news(cluster, &wanted));
     Said { available: available(&wanted), plan }
 }
 

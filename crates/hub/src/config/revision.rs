@@ -14,14 +14,17 @@ use drover_api::{
     drover::{AddOnRollout, ConfigRevision, SetConfig},
     grammar::SpecHash,
 };
-use drover_engine::{addon::config_revision, revision::template_types};
+use drover_engine::{
+    addon::config_revision,
+    plan::{NoAction, Plan, Write},
+    revision::template_types,
+};
 use drover_runtime::{
     clock::after,
-    controller::{Plan, Reconciler},
+    controller::Reconciler,
     fleet::Tracks,
     queue::Queue,
     store::{Change, ObjectKey, Store},
-    write::Write,
 };
 use k8s_openapi::jiff::Timestamp;
 
@@ -235,10 +238,11 @@ impl Revisions {
 
 impl Reconciler<Fleet> for Revisions {
     type Key = ObjectKey;
+    type Action = NoAction;
 
     const NAME: &'static str = "drover-config-revision";
 
-    fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan<Fleet> {
+    fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan {
         let idle = fleet.configs.kept.revisions.get(key).filter(|revision| is_idle(fleet, revision));
         let Some(revision) = idle else {
             self.idle().remove(key);
@@ -260,7 +264,7 @@ fn is_idle(fleet: &Fleet, revision: &ConfigRevision) -> bool {
 }
 
 /// What has to be written so that the contents of a set are kept, as far as there still is what has them.
-pub(crate) fn missing<'a>(fleet: &Fleet, configs: impl IntoIterator<Item = &'a SetConfig>) -> Vec<Write<Fleet>> {
+pub(crate) fn missing<'a>(fleet: &Fleet, configs: impl IntoIterator<Item = &'a SetConfig>) -> Vec<Write> {
     let kept = &fleet.configs.kept;
     let configs = configs.into_iter();
     let lacking = configs.filter(|config| !kept.keeps((&config.group_resource, &config.config.spec_hash)));

@@ -10,7 +10,7 @@ use drover_api::{
     cluster::ManagedCluster,
     drover::{AddOnRollout, ConfigRevision, SetConfig},
 };
-use drover_engine::{addon::config_revision, hash::spec_hash};
+use drover_engine::{addon::config_revision, hash::spec_hash, plan::Verb};
 use drover_runtime::{
     clock::{ManualClock, after},
     controller::Reconciler,
@@ -185,16 +185,16 @@ impl Scene {
     fn collect(&self, of: &str, content: &str, later: Duration) -> Plan {
         let key = ObjectKey::namespaced(HOME, &config_revision::name(&type_(of), &spec_hash(content)));
         let plan = self.revisions.plan(&self.fleet.read(), &key, after(noon(), later));
-        match (&plan.writes[..], plan.wake) {
+        match (&plan.ordered[..], plan.wake) {
             ([], None) => Plan::Keep,
             ([], Some(wake)) => Plan::Wait(wake),
-            ([write], None) if format!("{write:?}").starts_with("Delete ConfigRevision") => Plan::Delete,
+            ([write], None) if write.verb() == Verb::Delete && write.kind().is::<ConfigRevision>() => Plan::Delete,
             other => panic!("{other:?}"),
         }
     }
 
     fn missing(&self, configs: &[SetConfig]) -> Vec<String> {
-        missing(&self.fleet.read(), configs).iter().map(|write| format!("{write:?}")).collect()
+        missing(&self.fleet.read(), configs).iter().map(ToString::to_string).collect()
     }
 }
 
@@ -353,7 +353,7 @@ fn a_change_concerns_those_who_refer_to_it() {
 fn roll_out(scene: &Scene, addon: &str) -> Vec<String> {
     let rollouts = Rollouts::default();
     let plan = rollouts.plan(&scene.fleet.read(), &ObjectKey::cluster_wide(addon), noon());
-    plan.writes.iter().chain(&plan.together).map(|write| format!("{write:?}")).collect()
+    plan.ordered.iter().chain(&plan.parallel).map(ToString::to_string).collect()
 }
 
 #[test]

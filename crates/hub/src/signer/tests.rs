@@ -1,11 +1,12 @@
 //! Certificates by CAs of every kind. Their keys, and the request, are in `tests-data`, and were made with OpenSSL.
 
-use std::{collections::BTreeMap, error::Error, fs, path::PathBuf, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, fs, path::PathBuf, sync::Arc, time::Duration};
 
-use axum::{Router, extract::State, routing};
-use drover_runtime::{clock::ManualClock, fleet::Shared, metrics::Metrics, write::Useless};
+use axum::{Router, extract::State, http::StatusCode, routing};
+use drover_engine::plan::WriteResult;
+use drover_runtime::{clock::ManualClock, fleet::Shared};
 use k8s_openapi::jiff::SignedDuration;
-use kube::Client;
+use kube::{Client, core::Status};
 use rustls::{RootCertStore, crypto::ring::default_provider, pki_types::UnixTime, server::WebPkiClientVerifier};
 use serde_json::{Value, json};
 
@@ -151,17 +152,44 @@ fn server(secret: Secret) -> Client {
 #[tokio::test]
 async fn a_request_gets_its_certificate_from_the_secret_that_is_read_for_it() {
     let clock = ManualClock::at(noon()).clock();
-    let fleet = Shared::new(Fleet::new(Queues::new(&clock), clock));
+    let fleet = Shared::new(Fleet::new(Queues::new(&clock), clock.clone()));
     let send = async |secret: Secret| {
-        let write = signing(&request(), ObjectKey::namespaced("hub", "ca"), noon());
-        write.send(server(secret), fleet.clone(), "test", &Metrics::new()).await
+        let action = Sign { request: Arc::new(request()), ca: ObjectKey::namespaced("hub", "ca"), now: noon() };
+        action.execute(Writer::new(server(secret), fleet.clone(), clock.clone(), "test")).await
     };
     let error = send(Secret::default()).await.expect_err("there is no CA in it");
-    let useless = Useless::in_error(&error).expect("it is said why");
-    assert_eq!(useless.source().and_then(|source| source.downcast_ref()), Some(&SigningFlaw::NoPair));
-    assert!(useless.to_string().starts_with("the Secret hub/ca is of no use: it has neither tls.crt"), "{useless}");
+    let WriteResult::Rejected(why) = error.result() else { panic!("it is rejected: {error}") };
+    assert_eq!(why, format!("the Secret hub/ca is of no use: {}", SigningFlaw::NoPair));
     send(ca("p384.crt", "p384.sec1.key")).await.expect("it is signed");
     let stored = fleet.read().belongings.requests.get(&ObjectKey::cluster_wide("request")).cloned();
     let certificate = stored.and_then(|request| request.status.clone()?.certificate).expect("it has a certificate");
     lets_in("p384.crt", &certificate.0, noon()).expect("it is signed by it");
+}
+
+#[tokio::test]
+async fn secret_that_is_not_read_says_what_to_do_and_takes_no_request_away() {
+    for (code, reason, result) in [
+        (404, "NotFound", "no; it has to be there with the CA, and the hub needs a Role that lets it get it"),
+        (403, "Forbidden", "no; it has to be there with the CA, and the hub needs a Role that lets it get it"),
+    ] {
+        let result = WriteResult::Rejected(format!("the Secret hub/ca is of no use: {result}"));
+        assert_eq!(refused_secret(code, reason).await, (result, true), "{code}");
+    }
+    assert_eq!(refused_secret(429, "TooManyRequests").await, (WriteResult::Busy, true));
+}
+
+/// What signing comes to on a server that answers this to everything, and whether the request is
+/// cached afterwards.
+async fn refused_secret(code: u16, reason: &str) -> (WriteResult, bool) {
+    let clock = ManualClock::at(noon()).clock();
+    let fleet = Shared::new(Fleet::new(Queues::new(&clock), clock.clone()));
+    fleet.apply(request());
+    let answer = json!(Status::failure("no", reason).with_code(code)).to_string();
+    let code = StatusCode::from_u16(code).expect("a code");
+    let routes = Router::new().fallback(async move || (code, answer));
+    let writer = Writer::new(Client::new(routes, "hub"), fleet.clone(), clock, "test");
+    let action = Sign { request: Arc::new(request()), ca: ObjectKey::namespaced("hub", "ca"), now: noon() };
+    let error = action.execute(writer).await.expect_err("the Secret is not read");
+    let is_cached = fleet.read().belongings.requests.has(&ObjectKey::cluster_wide("request"));
+    (error.result(), is_cached)
 }

@@ -12,6 +12,7 @@ use std::{
 use drover_api::{cluster::ManagedClustersUpgrade, reference::ClusterName};
 use drover_engine::{
     placement::sets::{Reach as SetsInReach, reach},
+    plan::Plan,
     presence::{Decided, Unclear},
     upgrade::{
         member::{Act, Course, Facts, Look, Permit, look},
@@ -19,7 +20,7 @@ use drover_engine::{
         steering::{is_paused, may_upgrade_hub},
     },
 };
-use drover_runtime::{controller::Plan, store::ObjectKey};
+use drover_runtime::store::ObjectKey;
 use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
 
@@ -73,7 +74,7 @@ impl<'a> Case<'a> {
     }
 
     /// Brings the book up to date, and does what follows from it. Also says how many clusters were looked at.
-    pub(super) fn follow(mut self, pages: &mut Pages) -> (Plan<Fleet>, usize) {
+    pub(super) fn follow(mut self, pages: &mut Pages) -> (Plan, usize) {
         self.look_by(pages);
         let (mut acts, mut looks) = self.look_at_clusters(pages);
         let planned = self.plan(pages);

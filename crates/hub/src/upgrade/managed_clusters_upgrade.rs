@@ -8,11 +8,8 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use drover_runtime::{
-    controller::{Plan, Reconciler},
-    metrics::Metrics,
-    store::ObjectKey,
-};
+use drover_engine::plan::{NoAction, Plan, Write, WriteResult};
+use drover_runtime::{controller::Reconciler, metrics::Metrics, store::ObjectKey};
 use k8s_openapi::jiff::Timestamp;
 
 use super::{
@@ -39,10 +36,11 @@ impl ClusterUpgrades {
 
 impl Reconciler<Fleet> for ClusterUpgrades {
     type Key = ObjectKey;
+    type Action = NoAction;
 
     const NAME: &'static str = "drover-upgrade";
 
-    fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan<Fleet> {
+    fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan {
         // Everything is tried again, so that what is still refused will be told anew.
         let refusal = self.refusals().remove(key);
         let upgrades = &fleet.upgrades;
@@ -62,8 +60,8 @@ impl Reconciler<Fleet> for ClusterUpgrades {
         plan
     }
 
-    fn refused(&self, key: &ObjectKey, write: &str, error: &kube::Error) {
-        if let Some(why) = refusal(write, error) {
+    fn rejected(&self, key: &ObjectKey, write: &Write, result: &WriteResult) {
+        if let Some(why) = refusal(write, result) {
             self.refusals().insert(key.clone(), why);
         }
     }

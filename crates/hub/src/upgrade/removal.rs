@@ -5,8 +5,10 @@ use drover_api::{
     names::{UPGRADE_FINALIZER, UPGRADED_BY_ANNOTATION},
     reference::ClusterName,
 };
-use drover_engine::upgrade::naming::Part;
-use drover_runtime::{controller::Plan, write::Write};
+use drover_engine::{
+    plan::{Plan, Write},
+    upgrade::naming::Part,
+};
 use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
 
@@ -14,7 +16,7 @@ use super::{blueprint::Blueprint, book::AT_ONCE};
 use crate::fleet::Fleet;
 
 /// Has an upgrade wait for its clusters to be let go when it is deleted; nothing if it does.
-pub(super) fn guarded(upgrade: &ManagedClustersUpgrade) -> Option<Write<Fleet>> {
+pub(super) fn guarded(upgrade: &ManagedClustersUpgrade) -> Option<Write> {
     let mut wanted = upgrade.clone();
     if !upgrade.finalizers().iter().any(|finalizer| finalizer == UPGRADE_FINALIZER) {
         wanted.finalizers_mut().push(UPGRADE_FINALIZER.to_owned());
@@ -24,12 +26,7 @@ pub(super) fn guarded(upgrade: &ManagedClustersUpgrade) -> Option<Write<Fleet>> 
 
 /// Removes what an upgrade has made, lets its clusters go, and then the upgrade itself. It does not wait for agents: a work that is on its way
 /// out goes when its agent has seen it, be that tomorrow.
-pub(super) fn removal(
-    fleet: &Fleet,
-    upgrade: &ManagedClustersUpgrade,
-    blueprint: &Blueprint,
-    now: Timestamp,
-) -> Plan<Fleet> {
+pub(super) fn removal(fleet: &Fleet, upgrade: &ManagedClustersUpgrade, blueprint: &Blueprint, now: Timestamp) -> Plan {
     let works: Vec<_> =
         fleet.upgrades.clusters_of(&blueprint.part_name).flat_map(|at| works(fleet, blueprint, at)).collect();
     if !works.is_empty() {
@@ -51,19 +48,19 @@ pub(super) fn removal(
     Write::update(upgrade, &wanted).into_iter().collect()
 }
 
-fn some(mut writes: Vec<Write<Fleet>>, now: Timestamp) -> Plan<Fleet> {
+fn some(mut writes: Vec<Write>, now: Timestamp) -> Plan {
     writes.truncate(AT_ONCE);
-    Plan { together: writes, wake: Some(now), ..Plan::default() }
+    Plan { parallel: writes, wake: Some(now), ..Plan::default() }
 }
 
-fn works(fleet: &Fleet, blueprint: &Blueprint, cluster: &ClusterName) -> Vec<Write<Fleet>> {
+fn works(fleet: &Fleet, blueprint: &Blueprint, cluster: &ClusterName) -> Vec<Write> {
     let name = &blueprint.part_name;
     let works = Part::ALL.into_iter().filter_map(|part| fleet.upgrades.work(name, part, cluster));
     let own = works.filter(|work| work.part_name() == Some(name) && work.metadata.deletion_timestamp.is_none());
     own.map(Write::delete).collect()
 }
 
-fn released(cluster: &ManagedCluster, owner: &str) -> Option<Write<Fleet>> {
+fn released(cluster: &ManagedCluster, owner: &str) -> Option<Write> {
     cluster.annotations().get(UPGRADED_BY_ANNOTATION).filter(|by| *by == owner)?;
     let mut wanted = cluster.clone();
     wanted.annotations_mut().remove(UPGRADED_BY_ANNOTATION);

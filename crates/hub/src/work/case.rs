@@ -12,6 +12,7 @@ use drover_api::{
     work::{ManifestWorkReplicaSet, PlacementRollout},
 };
 use drover_engine::{
+    plan::{Plan, Write},
     presence::{self, Decided, Leave, Source, Unclear, Unselected},
     rollout::{Entry, Goal, Plan as Planned, Rollout, Sets, Wish, member::Selection, strategy::Strategy},
     work::replica_set::{
@@ -23,7 +24,7 @@ use drover_engine::{
         tally::Tally,
     },
 };
-use drover_runtime::{controller::Plan, store::ObjectKey, write::Write};
+use drover_runtime::store::ObjectKey;
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 use kube::ResourceExt;
 
@@ -32,7 +33,10 @@ use super::{
     book::{Context, Pages},
     placed::PlacedWork,
 };
-use crate::fleet::Fleet;
+use crate::{adopt::CreateOrAdopt, fleet::Fleet};
+
+/// What is done about one set of works.
+pub(super) type WorkPlan = Plan<CreateOrAdopt<PlacedWork>>;
 
 /// How many works are written or removed in one step. What comes of it is known before the next.
 pub(super) const AT_ONCE: usize = 256;
@@ -81,25 +85,28 @@ impl<'a> Case<'a> {
     }
 
     /// Brings the book up to date, and does what follows from it. Also says how many clusters were looked at.
-    pub(super) fn follow(&self, pages: &mut Pages) -> (Plan<Fleet>, usize) {
+    pub(super) fn follow(&self, pages: &mut Pages) -> (WorkPlan, usize) {
         let looks = self.look_at_clusters(pages);
         let planned = self.plan(pages);
-        let (mut together, mut again) = (Vec::new(), None);
+        let (mut plan, mut again) = (WorkPlan::default(), None);
         if self.may_act() {
-            together.extend(planned.gives.iter().take(AT_ONCE).map(|give| self.give(give)));
+            for give in planned.gives.iter().take(AT_ONCE) {
+                self.give(give, &mut plan);
+            }
             let (leaving, later) = self.removals(pages, &planned);
-            together.extend(leaving);
+            plan.parallel.extend(leaving);
             pages.courses = planned.courses;
-            together.extend(self.tidy(pages, &planned.gives));
+            plan.parallel.extend(self.tidy(pages, &planned.gives));
             again = later;
         } else {
             pages.courses = planned.courses;
         }
-        let is_more = together.len() > AT_ONCE || planned.gives.len() > AT_ONCE;
-        together.truncate(AT_ONCE);
-        let due = self.tell(pages, &mut together);
+        let is_more = plan.actions.len() + plan.parallel.len() > AT_ONCE || planned.gives.len() > AT_ONCE;
+        plan.parallel.truncate(AT_ONCE - plan.actions.len());
+        let due = self.tell(pages, &mut plan.parallel);
         let wake = [planned.wake, again, due, pages.next_look(), is_more.then_some(self.now)];
-        (Plan { together, wake: wake.into_iter().flatten().min(), ..Plan::default() }, looks)
+        plan.wake = wake.into_iter().flatten().min();
+        (plan, looks)
     }
 
     /// Brings the clusters in the book up to date: those that have changed, or all if that changed by which they are looked at.
@@ -233,7 +240,7 @@ impl<'a> Case<'a> {
     }
 
     /// Removes the works of clusters that nothing selects any more, where that is sure, and says when it is to be decided on again.
-    fn removals(&self, pages: &mut Pages, planned: &Planned<Template>) -> (Vec<Write<Fleet>>, Option<Timestamp>) {
+    fn removals(&self, pages: &mut Pages, planned: &Planned<Template>) -> (Vec<Write>, Option<Timestamp>) {
         let are_clear = self.placements.iter().all(|listed| listed.decided.is_ok());
         if !are_clear || self.placements.is_empty() {
             pages.absent.values_mut().for_each(|absence| *absence = None);
@@ -263,7 +270,7 @@ impl<'a> Case<'a> {
     }
 
     /// Writes what is said of the set, if it is to be; otherwise says when.
-    fn tell(&self, pages: &mut Pages, together: &mut Vec<Write<Fleet>>) -> Option<Timestamp> {
+    fn tell(&self, pages: &mut Pages, writes: &mut Vec<Write>) -> Option<Timestamp> {
         let stored = self.set.status.as_ref();
         let placements = self.placements.iter().enumerate().map(|(entry, listed)| Placing {
             name: &listed.rollout.name,
@@ -290,7 +297,7 @@ impl<'a> Case<'a> {
         set.status = Some(wanted);
         if let Some(write) = Write::status(self.set, &set) {
             pages.counted = Some(self.now);
-            together.push(write);
+            writes.push(write);
         }
         None
     }

@@ -3,13 +3,15 @@
 //! Watches all works, of which it reads three fields, and keeps those that say how long they are to stay. Its key is a work. It deletes works.
 
 use drover_api::names::{REPLICA_SET_LABEL, UPGRADE_LABEL};
-use drover_engine::work::completion::{Fate, decide};
+use drover_engine::{
+    plan::{NoAction, Plan, Write},
+    work::completion::{Fate, decide},
+};
 use drover_runtime::{
-    controller::{Plan, Reconciler},
+    controller::Reconciler,
     decode::Damaged,
     fleet::Tracks,
     store::{Change, ObjectKey, Store},
-    write::Write,
 };
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Condition, jiff::Timestamp};
 use kube::{Resource, ResourceExt, api::ObjectMeta};
@@ -92,10 +94,11 @@ pub(crate) struct Completions;
 
 impl Reconciler<Fleet> for Completions {
     type Key = ObjectKey;
+    type Action = NoAction;
 
     const NAME: &'static str = "drover-work-completion";
 
-    fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan<Fleet> {
+    fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan {
         let Some(work) = fleet.work_sets.finishing.get(key).filter(|work| work.metadata.deletion_timestamp.is_none())
         else {
             return Plan::default();

@@ -26,7 +26,7 @@ pub(crate) fn placed_works() -> watcher::Config {
 }
 
 /// A work of a set. What it applies is most of it, and only its name is kept.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct PlacedWork {
     pub(super) metadata: ObjectMeta,
     pub(super) content: Content,
@@ -34,7 +34,7 @@ pub(crate) struct PlacedWork {
 }
 
 /// What a work says.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) enum Content {
     /// What is stored says something of this name, with rules that make these conditions.
     Stored(SetFingerprint, Rules),

@@ -12,17 +12,16 @@ use drover_api::{
     names::REPLICA_SET_FINALIZER,
     work::{CascadeDeletionPolicy, ManifestWorkReplicaSet},
 };
-use drover_runtime::{
-    controller::{Plan, Reconciler},
-    metrics::Metrics,
-    store::ObjectKey,
-    write::Write,
-};
+use drover_engine::plan::{PlanStep, Write, WriteResult};
+use drover_runtime::{controller::Reconciler, metrics::Metrics, store::ObjectKey};
 use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
 
-use super::case::{AT_ONCE, Case};
-use crate::{fleet::Fleet, refusal::refusal};
+use super::{
+    case::{AT_ONCE, Case, WorkPlan},
+    placed::PlacedWork,
+};
+use crate::{adopt::CreateOrAdopt, fleet::Fleet, refusal::refusal};
 
 pub(crate) struct ReplicaSets {
     /// What the server did not take of the last plan of each set.
@@ -38,21 +37,29 @@ impl ReplicaSets {
     fn refusals(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, String>> {
         self.refusals.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Takes note of what was not accepted.
+    fn note(&self, key: &ObjectKey, step: &impl PlanStep, result: &WriteResult) {
+        if let Some(why) = refusal(step, result) {
+            self.refusals().insert(key.clone(), why);
+        }
+    }
 }
 
 impl Reconciler<Fleet> for ReplicaSets {
     type Key = ObjectKey;
+    type Action = CreateOrAdopt<PlacedWork>;
 
     const NAME: &'static str = "drover-work";
 
-    fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan<Fleet> {
+    fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> WorkPlan {
         // Everything is tried again, so that what is still refused will be told anew.
         let refusal = self.refusals().remove(key);
         let work_sets = &fleet.work_sets;
         let (Some(set), Some(book), Some(blueprint)) =
             (work_sets.sets.get(key), work_sets.books.get(key), work_sets.blueprints.get(key))
         else {
-            return Plan::default();
+            return WorkPlan::default();
         };
         if set.metadata.deletion_timestamp.is_some() {
             return removal(fleet, key, set, now);
@@ -61,22 +68,24 @@ impl Reconciler<Fleet> for ReplicaSets {
         if !case.is_unfit()
             && let Some(guarded) = guarded(set)
         {
-            return Plan::from_iter([guarded]);
+            return WorkPlan::from_iter([guarded]);
         }
         let (plan, looks) = case.follow(&mut book.open());
         self.metrics.stepped(Self::NAME, "look", looks);
         plan
     }
 
-    fn refused(&self, key: &ObjectKey, write: &str, error: &kube::Error) {
-        if let Some(why) = refusal(write, error) {
-            self.refusals().insert(key.clone(), why);
-        }
+    fn rejected(&self, key: &ObjectKey, write: &Write, result: &WriteResult) {
+        self.note(key, write, result);
+    }
+
+    fn failed(&self, key: &ObjectKey, action: &Self::Action, result: &WriteResult) {
+        self.note(key, action, result);
     }
 }
 
 /// Has a set wait for its works when it is deleted; nothing if it does.
-fn guarded(set: &ManifestWorkReplicaSet) -> Option<Write<Fleet>> {
+fn guarded(set: &ManifestWorkReplicaSet) -> Option<Write> {
     let mut wanted = set.clone();
     if !set.finalizers().iter().any(|finalizer| finalizer == REPLICA_SET_FINALIZER) {
         wanted.finalizers_mut().push(REPLICA_SET_FINALIZER.to_owned());
@@ -85,16 +94,16 @@ fn guarded(set: &ManifestWorkReplicaSet) -> Option<Write<Fleet>> {
 }
 
 /// Removes the works of a set that is deleted, and lets it go: at once or when they are gone.
-fn removal(fleet: &Fleet, key: &ObjectKey, set: &ManifestWorkReplicaSet, now: Timestamp) -> Plan<Fleet> {
+fn removal(fleet: &Fleet, key: &ObjectKey, set: &ManifestWorkReplicaSet, now: Timestamp) -> WorkPlan {
     let remaining: Vec<_> = fleet.work_sets.works_of(key).filter(|work| !work.is_leaving()).collect();
     if !remaining.is_empty() {
-        let together = remaining.iter().take(AT_ONCE).map(|work| Write::delete(*work)).collect();
+        let parallel = remaining.iter().take(AT_ONCE).map(|work| Write::delete(*work)).collect();
         let wake = (remaining.len() > AT_ONCE).then_some(now);
-        return Plan { together, wake, ..Plan::default() };
+        return WorkPlan { parallel, wake, ..WorkPlan::default() };
     }
     let waits = set.spec.cascade_deletion_policy == CascadeDeletionPolicy::Foreground;
     if waits && fleet.work_sets.works_of(key).next().is_some() {
-        return Plan::default();
+        return WorkPlan::default();
     }
     let mut wanted = set.clone();
     wanted.finalizers_mut().retain(|finalizer| finalizer != REPLICA_SET_FINALIZER);

@@ -13,6 +13,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::post,
 };
+use drover_engine::plan::NoAction;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::core::{Status, response::StatusDetails};
 use serde_json::{Value, json};
@@ -20,6 +21,7 @@ use tokio::{sync::watch, task::JoinHandle};
 
 use super::*;
 use crate::{
+    caches,
     clock::{ManualClock, Tick},
     fleet::{ReportsDefects, Tracks},
     informer::Freshness,
@@ -31,7 +33,11 @@ use crate::{
 #[derive(Default)]
 struct Shelf(Store<ConfigMap>);
 
+caches!(Shelf: ConfigMap);
+
 impl ReportsDefects for Shelf {}
+
+caches!((): );
 
 impl Tracks<ConfigMap> for Shelf {
     fn store(&mut self) -> &mut Store<ConfigMap> {
@@ -53,16 +59,17 @@ struct Maker;
 
 impl Reconciler<Shelf> for Maker {
     type Key = String;
+    type Action = NoAction;
 
     const NAME: &'static str = "maker";
 
-    fn plan(&self, shelf: &Shelf, key: &String, _: Timestamp) -> Plan<Shelf> {
+    fn plan(&self, shelf: &Shelf, key: &String, _: Timestamp) -> Plan {
         let object = object(key);
         if shelf.0.get(&ObjectKey::of(&object)).is_some() {
             return Plan::default();
         }
         let made = Event::normal(&object, "Made", "It was missing.");
-        Plan::from_iter([Write::create(object)]).saying([made])
+        Plan::from_iter([Write::create(object)]).with_events([made])
     }
 }
 
@@ -210,7 +217,7 @@ struct Working<K: Ord> {
 impl<K: Ord + Clone + fmt::Display + Send + Sync + 'static> Working<K> {
     fn start<F, R>(manual: &ManualClock, fleet: F, client: Client, reconciler: impl FnOnce(&Lead) -> R) -> Self
     where
-        F: Send + Sync + 'static,
+        F: Caches + Send + Sync + 'static,
         R: Reconciler<F, Key = K>,
     {
         let leadership = Arc::new(watch::Sender::new(Leadership::Alone));
@@ -277,10 +284,11 @@ struct Clumsy {
 
 impl Reconciler<()> for Clumsy {
     type Key = &'static str;
+    type Action = NoAction;
 
     const NAME: &'static str = "clumsy";
 
-    fn plan(&self, (): &(), _: &&'static str, _: Timestamp) -> Plan<()> {
+    fn plan(&self, (): &(), _: &&'static str, _: Timestamp) -> Plan {
         let time = self.times.fetch_add(1, Ordering::Relaxed) + 1;
         self.asked.send_replace(time);
         assert!(time > 1, "the first time goes wrong");
@@ -420,14 +428,15 @@ struct Talker(Lead);
 
 impl Reconciler<()> for Talker {
     type Key = &'static str;
+    type Action = NoAction;
 
     const NAME: &'static str = "talker";
 
-    fn plan(&self, (): &(), key: &&'static str, _: Timestamp) -> Plan<()> {
+    fn plan(&self, (): &(), key: &&'static str, _: Timestamp) -> Plan {
         if *key == "last" {
             self.0.send_replace(Leadership::Standby);
         }
-        Plan::default().saying([Event::warning(&object(key), "Said", "Something.")])
+        Plan::default().with_events([Event::warning(&object(key), "Said", "Something.")])
     }
 }
 
@@ -450,31 +459,32 @@ async fn who_may_not_write_says_nothing_either() {
 struct Heaper {
     objects: Vec<String>,
     asked: Arc<AtomicU32>,
-    refused: Arc<watch::Sender<Vec<String>>>,
+    rejected: Arc<watch::Sender<Vec<Write>>>,
 }
 
 impl Heaper {
     fn new<S: ToString>(objects: impl IntoIterator<Item = S>) -> (Self, Arc<AtomicU32>) {
         let asked = Arc::new(AtomicU32::new(0));
         let objects = objects.into_iter().map(|name| name.to_string()).collect();
-        (Self { objects, asked: Arc::clone(&asked), refused: Arc::default() }, asked)
+        (Self { objects, asked: Arc::clone(&asked), rejected: Arc::default() }, asked)
     }
 }
 
 impl Reconciler<Shelf> for Heaper {
     type Key = &'static str;
+    type Action = NoAction;
 
     const NAME: &'static str = "heaper";
 
-    fn plan(&self, shelf: &Shelf, _: &&'static str, _: Timestamp) -> Plan<Shelf> {
+    fn plan(&self, shelf: &Shelf, _: &&'static str, _: Timestamp) -> Plan {
         self.asked.fetch_add(1, Ordering::Relaxed);
         let missing = self.objects.iter().map(|name| object(name));
         let missing = missing.filter(|object| shelf.0.get(&ObjectKey::of(object)).is_none());
-        Plan { together: missing.map(Write::create).collect(), ..Plan::default() }
+        Plan { parallel: missing.map(Write::create).collect(), ..Plan::default() }
     }
 
-    fn refused(&self, _: &&'static str, write: &str, _: &kube::Error) {
-        self.refused.send_modify(|refused| refused.push(write.to_owned()));
+    fn rejected(&self, _: &&'static str, write: &Write, _: &WriteResult) {
+        self.rejected.send_modify(|rejected| rejected.push(write.clone()));
     }
 }
 
@@ -502,7 +512,7 @@ async fn of_what_is_written_together_one_that_fails_holds_up_no_other_and_the_wo
         let manual = ManualClock::at(Timestamp::UNIX_EPOCH);
         let played = Played::new(&manual, Mood::Kind);
         let (heaper, _) = Heaper::new(objects);
-        let refused = Arc::clone(&heaper.refused);
+        let rejected = Arc::clone(&heaper.rejected);
         let working = Working::start(&manual, Shelf::default(), played.client(), |_| heaper);
         working.queue.mark("key");
         working.told(&format!(r#"drover_reconciles_total{{controller="heaper",result="{result}"}} 1"#)).await;
@@ -511,7 +521,7 @@ async fn of_what_is_written_together_one_that_fails_holds_up_no_other_and_the_wo
         let wanted: Vec<_> = objects.into_iter().filter(|name| name.len() == 1).collect();
         assert_eq!(made, wanted);
         let worst = if result == "error" { REFUSED } else { TAKEN };
-        assert_eq!(*refused.borrow(), [format!("Create ConfigMap home/{worst}")]);
+        assert_eq!(*rejected.borrow(), [Write::create(object(worst))]);
         working.stop().await;
     }
 }

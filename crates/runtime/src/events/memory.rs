@@ -6,7 +6,8 @@ use std::{
     time::Duration,
 };
 
-use super::Event;
+use drover_engine::plan::Event;
+
 use crate::clock::Tick;
 
 /// How long after it was last said the same counts as said once more. After that it is said anew: the server may have

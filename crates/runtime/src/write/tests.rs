@@ -1,71 +1,35 @@
-//! What is written, and what becomes of it.
+//! What is sent, and what becomes of the cached object.
+
+use std::sync::Mutex;
 
 use axum::{
     Router,
+    body::Bytes,
     extract::State,
-    http::StatusCode,
+    http::{Method, StatusCode, Uri},
     response::IntoResponse,
-    routing::{get, post},
 };
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+use drover_engine::plan::ObjectKey;
+use k8s_openapi::{
+    api::core::v1::{ConfigMap, Namespace},
+    jiff::Timestamp,
+};
 use kube::core::Status;
+use serde_json::json;
 
 use super::*;
 use crate::{
-    fleet::ReportsDefects,
+    caches,
+    clock::ManualClock,
+    fleet::{ReportsDefects, Tracks},
     store::{Change, Store},
 };
-
-fn namespace(value: Value) -> Namespace {
-    serde_json::from_value(value).expect("a valid namespace")
-}
-
-#[test]
-fn what_is_equal_is_not_written() {
-    let stored =
-        namespace(json!({ "metadata": { "name": "a", "labels": { "x": "1" } }, "status": { "phase": "Active" } }));
-    assert_eq!(difference_of(&stored, &stored.clone(), |_| true), None);
-    let mut touched = stored.clone();
-    touched.metadata.finalizers = Some(Vec::new());
-    assert_eq!(difference_of(&stored, &touched, |_| true), None);
-}
-
-#[test]
-fn a_patch_holds_what_differs_and_for_which_state() {
-    let stored = json!({ "metadata": { "name": "a", "uid": "u", "resourceVersion": "7", "labels": { "kept": "1", "gone": "2", "new": "3" } } });
-    let mut wanted = stored.clone();
-    wanted["metadata"]["labels"] = json!({ "kept": "1", "new": "4" });
-    let patch = difference_of(&namespace(stored), &namespace(wanted), |field| field != "status").expect("they differ");
-    assert_eq!(
-        patch,
-        json!({ "metadata": { "uid": "u", "resourceVersion": "7", "labels": { "gone": null, "new": "4" } } })
-    );
-}
-
-#[test]
-fn what_is_not_said_of_an_object_stays() {
-    let stored =
-        namespace(json!({ "metadata": { "name": "a", "uid": "u", "resourceVersion": "7", "labels": { "x": "1" } } }));
-    let wanted = |value| namespace(json!({ "metadata": { "name": "a", "labels": { "y": value } } }));
-    let patch = lack_of(&stored, &wanted("2")).expect("the label is not there");
-    assert_eq!(patch, json!({ "metadata": { "uid": "u", "resourceVersion": "7", "labels": { "y": "2" } } }));
-    let both = namespace(json!({ "metadata": { "name": "a", "labels": { "x": "1", "y": "2" } } }));
-    assert_eq!(lack_of(&both, &wanted("2")), None);
-}
-
-#[test]
-fn the_status_is_written_on_its_own() {
-    let stored =
-        namespace(json!({ "metadata": { "name": "a", "labels": { "x": "1" } }, "status": { "phase": "Active" } }));
-    let wanted = namespace(json!({ "metadata": { "name": "a" }, "status": { "phase": "Terminating" } }));
-    let patch = difference_of(&stored, &wanted, |field| field == "status").expect("they differ");
-    assert_eq!(patch["status"], json!({ "phase": "Terminating" }));
-    assert!(patch["metadata"].get("labels").is_none());
-}
 
 /// A fleet of namespaces.
 #[derive(Default)]
 struct Shelf(Store<Namespace>);
+
+caches!(Shelf: Namespace);
 
 impl ReportsDefects for Shelf {}
 
@@ -77,143 +41,116 @@ impl Tracks<Namespace> for Shelf {
     fn changed(&mut self, _: &Change<Namespace>) {}
 }
 
-/// What an API server answers to who reads the source, and to who patches the stored object.
+/// A server that gives one answer to everything, and keeps what it was asked.
 #[derive(Clone)]
-struct Answers {
-    source: (StatusCode, Value),
-    patch: (StatusCode, Value),
+struct Server {
+    answer: (StatusCode, Value),
+    asked: Arc<Mutex<Vec<(String, Value)>>>,
 }
 
-impl Answers {
-    fn of(source: (StatusCode, Value), patch: (StatusCode, Value)) -> Client {
-        let source_path = "/api/v1/namespaces/home/configmaps/source";
-        let routes = Router::new()
-            .route(
-                source_path,
-                get(async |State(it): State<Self>| (it.source.0, it.source.1.to_string()).into_response()),
-            )
-            .route(
-                "/api/v1/namespaces/a/status",
-                axum::routing::patch(async |State(it): State<Self>, body: String| {
-                    let mut answer = it.patch.1;
-                    if it.patch.0 == StatusCode::OK {
-                        let patch: Value = serde_json::from_str(&body).expect("patches are JSON");
-                        answer["status"] = patch["status"].clone();
-                    }
-                    (it.patch.0, answer.to_string()).into_response()
-                }),
-            )
-            .with_state(Self { source, patch });
-        Client::new(routes, "home")
-    }
+async fn answer(State(server): State<Server>, method: Method, uri: Uri, body: Bytes) -> impl IntoResponse {
+    let body = serde_json::from_slice(&body).expect("bodies are JSON");
+    server.asked.lock().expect("no panic").push((format!("{method} {uri}"), body));
+    (server.answer.0, server.answer.1.to_string())
 }
 
-fn failure(code: u16, message: &str) -> (StatusCode, Value) {
-    let reason = if code == 404 { "NotFound" } else { "Played" };
-    (StatusCode::from_u16(code).expect("a code"), json!(Status::failure(message, reason).with_code(code)))
+/// Sends a write to a server that answers this. Returns what was asked, the result, and the phase
+/// of the cached namespace if it is cached.
+async fn send(write: &Write, code: u16, answered: Value) -> ((String, Value), Result<(), kube::Error>, Option<String>) {
+    let code = StatusCode::from_u16(code).expect("a code");
+    let server = Server { answer: (code, answered), asked: Arc::default() };
+    let fleet = Shared::new(Shelf::default());
+    fleet.apply(stored());
+    let client = Client::new(Router::new().fallback(answer).with_state(server.clone()), "default");
+    let clock = ManualClock::at(Timestamp::UNIX_EPOCH).clock();
+    let sent = Writer::new(client, fleet.clone(), clock, "test").send(write).await;
+    let cached = fleet.read().0.get(&ObjectKey::cluster_wide("a")).map(|it| phase_of(it));
+    let asked = server.asked.lock().expect("no panic").pop().unwrap_or_default();
+    (asked, sent, cached)
 }
 
-fn there() -> (StatusCode, Value) {
-    (
-        StatusCode::OK,
-        json!({ "metadata": { "name": "source", "namespace": "home" }, "data": { "phase": "Terminating" } }),
-    )
+fn namespace(version: &str, phase: &str, finalizers: &[&str]) -> Value {
+    json!({ "kind": "Namespace",
+        "metadata": { "name": "a", "uid": "u", "resourceVersion": version, "finalizers": finalizers },
+        "status": { "phase": phase } })
 }
 
 fn stored() -> Namespace {
-    namespace(
-        json!({ "metadata": { "name": "a", "uid": "u", "resourceVersion": "7" }, "status": { "phase": "Active" } }),
-    )
+    serde_json::from_value(namespace("7", "Active", &[])).expect("a namespace")
 }
 
-/// Sends a write of the phase that the source names, and says what has become of the stored object.
-async fn send(client: Client) -> (Result<(), kube::Error>, Option<String>) {
-    let fleet = Shared::new(Shelf::default());
-    fleet.apply(stored());
-    let write =
-        Write::<Shelf>::status_from(&stored(), ObjectKey::namespaced("home", "source"), |source: &ConfigMap| {
-            let phase = source.data.as_ref().and_then(|data| data.get("phase")).ok_or("it names no phase")?;
-            let mut wanted = stored();
-            wanted.status.get_or_insert_default().phase = Some(phase.clone());
-            Ok(wanted)
-        });
-    let sent = write.send(client, fleet.clone(), "test", &Metrics::new()).await;
-    let phase = fleet.read().0.get(&ObjectKey::cluster_wide("a")).map(|it| it.status.clone()?.phase);
-    (sent, phase.flatten())
+fn phase_of(namespace: &Namespace) -> String {
+    namespace.status.as_ref().and_then(|status| status.phase.clone()).unwrap_or_default()
+}
+
+fn leaving() -> Write {
+    let mut wanted = stored();
+    wanted.status.get_or_insert_default().phase = Some("Terminating".to_owned());
+    Write::status(&stored(), &wanted).expect("they differ")
+}
+
+fn failure(code: u16, reason: &str) -> Value {
+    json!(Status::failure("played", reason).with_code(code))
 }
 
 #[tokio::test]
-async fn a_status_is_made_of_an_object_that_is_read_for_it() {
-    let patched = json!({ "metadata": { "name": "a", "uid": "u", "resourceVersion": "8" } });
-    let (sent, phase) = send(Answers::of(there(), (StatusCode::OK, patched.clone()))).await;
-    sent.expect("it is written");
-    assert_eq!(phase.as_deref(), Some("Terminating"));
-    // Nothing is sent where there is no difference.
-    let same = (StatusCode::OK, json!({ "metadata": {}, "data": { "phase": "Active" } }));
-    let (sent, phase) = send(Answers::of(same, failure(500, "no"))).await;
-    sent.expect("there is nothing to write");
-    assert_eq!(phase.as_deref(), Some("Active"));
+async fn answer_is_cached_before_the_write_returns() {
+    let (asked, sent, cached) = send(&leaving(), 200, namespace("8", "Terminating", &[])).await;
+    sent.expect("it is accepted");
+    let patch = json!({ "metadata": { "uid": "u", "resourceVersion": "7" }, "status": { "phase": "Terminating" } });
+    assert_eq!(asked, ("PATCH /api/v1/namespaces/a/status?&fieldManager=test".to_owned(), patch));
+    assert_eq!(cached.as_deref(), Some("Terminating"));
 }
 
 #[tokio::test]
-async fn a_source_that_is_of_no_use_takes_nothing_away() {
-    let no_phase = (StatusCode::OK, json!({ "metadata": {} }));
-    for (answer, why) in [
-        (failure(404, "configmaps \"source\" not found"), "configmaps \"source\" not found"),
-        (failure(403, "you may not"), "you may not"),
-        (failure(500, "no idea"), "no idea"),
-        (no_phase, "it names no phase"),
+async fn object_that_is_not_found_leaves_the_cache_and_a_conflict_does_not_remove_it() {
+    let (_, sent, cached) = send(&leaving(), 404, failure(404, "NotFound")).await;
+    assert!(sent.is_err());
+    assert_eq!(cached, None);
+    let (_, sent, cached) = send(&leaving(), 409, failure(409, "Conflict")).await;
+    assert!(sent.is_err());
+    assert_eq!(cached.as_deref(), Some("Active"));
+}
+
+#[tokio::test]
+async fn creation_that_finds_no_namespace_removes_nothing() {
+    let (asked, sent, cached) = send(&Write::create(stored()), 404, failure(404, "NotFound")).await;
+    assert!(sent.is_err());
+    assert_eq!(asked.0, "POST /api/v1/namespaces?&fieldManager=test");
+    assert_eq!(cached.as_deref(), Some("Active"));
+}
+
+#[tokio::test]
+async fn replacement_is_sent_whole() {
+    let write = Write::replace(&stored(), stored());
+    let (asked, sent, _) = send(&write, 200, namespace("8", "Active", &[])).await;
+    sent.expect("it is accepted");
+    assert_eq!(asked.0, "PUT /api/v1/namespaces/a?&fieldManager=test");
+    assert_eq!(Some(asked.1), write.body());
+}
+
+#[tokio::test]
+async fn deleted_object_stays_while_it_has_finalizers() {
+    let status = json!({ "kind": "Status", "status": "Success" });
+    for (answer, cached) in [
+        (status, None),
+        (namespace("8", "Terminating", &[]), None),
+        (namespace("8", "Terminating", &["kept"]), Some("Terminating")),
     ] {
-        let (sent, phase) = send(Answers::of(answer, failure(500, "nobody should ask"))).await;
-        let error = sent.expect_err("nothing could be made of it");
-        let useless = Useless::in_error(&error).expect("it is said why");
-        assert_eq!(useless.to_string(), format!("the ConfigMap home/source is of no use: {why}"));
-        assert_eq!(phase.as_deref(), Some("Active"));
+        let (asked, sent, left) = send(&Write::delete(&stored()), 200, answer).await;
+        sent.expect("it is accepted");
+        let only = json!({ "preconditions": { "uid": "u", "resourceVersion": "7" } });
+        assert_eq!(asked, ("DELETE /api/v1/namespaces/a?".to_owned(), only));
+        assert_eq!(left.as_deref(), cached);
     }
 }
 
 #[tokio::test]
-async fn a_server_that_is_busy_is_still_busy_when_it_is_read() {
-    let (sent, _) = send(Answers::of(failure(429, "later"), failure(500, "nobody should ask"))).await;
-    assert!(matches!(&sent, Err(kube::Error::Api(status)) if is_busy(status)), "{sent:?}");
-}
-
-#[tokio::test]
-async fn a_stored_object_that_is_gone_is_gone() {
-    let (sent, phase) = send(Answers::of(there(), failure(404, "not found"))).await;
-    assert!(sent.is_err());
-    assert_eq!(phase, None);
-}
-
-/// A server on which the namespace is there already, with a label that keeps it out of sight. It answers to who replaces it with what it was sent.
-fn occupied() -> Client {
-    let there = json!({ "metadata": { "name": "a", "uid": "u", "resourceVersion": "7", "labels": { "hidden": "1" } } });
-    let exists = json!(Status::failure("namespaces \"a\" already exists", "AlreadyExists").with_code(409));
-    let routes = Router::new()
-        .route("/api/v1/namespaces", post(async move || (StatusCode::CONFLICT, exists.to_string())))
-        .route("/api/v1/namespaces/a", get(async move || there.to_string()).put(async |body: String| body));
-    Client::new(routes, "home")
-}
-
-#[tokio::test]
-async fn what_is_there_and_was_not_seen_is_taken_over_as_it_was_found() {
-    let made = || namespace(json!({ "metadata": { "name": "a" } }));
-    let seen = |there: &Namespace| {
-        let mut wanted = there.clone();
-        wanted.labels_mut().insert("seen".to_owned(), "1".to_owned());
-        Some(wanted)
-    };
-    let fleet = Shared::new(Shelf::default());
-    let write = Write::<Shelf>::take(made(), seen);
-    write.send(occupied(), fleet.clone(), "test", &Metrics::new()).await.expect("it is taken over");
-    let stored = fleet.read().0.get(&ObjectKey::cluster_wide("a")).expect("it is known now").clone();
-    assert_eq!(stored.metadata.resource_version.as_deref(), Some("7"), "for this state and no other");
-    let labels: Vec<_> = stored.labels().keys().collect();
-    assert_eq!(labels, ["hidden", "seen"]);
-
-    let fleet = Shared::new(Shelf::default());
-    let write = Write::<Shelf>::take(made(), |_| None);
-    let error = write.send(occupied(), fleet.clone(), "test", &Metrics::new()).await.expect_err("it is left alone");
-    assert!(error.to_string().contains("already exists"), "{error}");
-    assert!(fleet.read().0.get(&ObjectKey::cluster_wide("a")).is_none());
+async fn write_of_a_kind_that_is_not_cached_is_not_sent() {
+    let mut config = ConfigMap::default();
+    config.metadata.name = Some("a".to_owned());
+    let (asked, sent, _) = send(&Write::create(config), 201, json!({})).await;
+    assert_eq!(asked, Default::default());
+    let error = sent.expect_err("its answer would be lost").to_string();
+    assert!(error.contains("ConfigMap"), "{error}");
 }

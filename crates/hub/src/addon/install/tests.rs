@@ -39,13 +39,13 @@ fn many_clusters_are_dealt_with_in_steps() {
     let names: Vec<_> = (0..300).map(|number| format!("cluster-{number:03}")).collect();
     let (scene, installs) = (placed(&names), installs());
     let plan = scene.plan(&installs, &hello());
-    assert_eq!((plan.together.len(), plan.writes.len(), plan.wake), (BATCH, 0, Some(noon())));
+    assert_eq!((plan.parallel.len(), plan.ordered.len(), plan.wake), (BATCH, 0, Some(noon())));
     assert_eq!(words(&plan)[0], "Create ManagedClusterAddOn cluster-000/hello");
     // Nothing has come of it, which must not keep the others from their turn.
     let plan = scene.plan(&installs, &hello());
     assert_eq!(words(&plan)[0], "Create ManagedClusterAddOn cluster-256/hello");
     assert_eq!(words(&plan)[44], "Create ManagedClusterAddOn cluster-000/hello");
-    assert_eq!(plan.together.len(), BATCH);
+    assert_eq!(plan.parallel.len(), BATCH);
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn a_cluster_without_a_namespace_waits_for_it() {
     drain(&scene.fleet.queues.installs);
     scene.namespace("one", &json!({}));
     assert_eq!(drain(&scene.fleet.queues.installs), ["hello"]);
-    assert_eq!(scene.plan(&installs, &hello()).together.len(), 2);
+    assert_eq!(scene.plan(&installs, &hello()).parallel.len(), 2);
 }
 
 #[test]

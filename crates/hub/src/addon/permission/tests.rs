@@ -107,7 +107,7 @@ fn whoever_looks_at_the_add_on_of_a_cluster_that_is_shut_out_sees_what_is_to_go_
         let on_cluster = scene.fleet.addons.mcas.get(&key()).expect("it is there");
         let making = progress::making(&scene.fleet, on_cluster, noon()).expect("it is known what it was given");
         let bindings = Bindings::made(&scene.fleet, on_cluster, &making).expect("it is known what they are to be");
-        let writes: Vec<_> = bindings.writes().iter().map(|write| format!("{write:?}")).collect();
+        let writes: Vec<_> = bindings.writes().iter().map(Write::to_string).collect();
         (writes, bindings.registered() == Some(Registered::Failed(SHUT_OUT)))
     };
     assert_eq!(seen(&scene), (vec![DELETE.to_owned()], false));
@@ -117,8 +117,8 @@ fn whoever_looks_at_the_add_on_of_a_cluster_that_is_shut_out_sees_what_is_to_go_
 
 #[test]
 fn a_server_that_was_not_reached_has_refused_nothing() {
-    let error = kube::Error::Service("connection refused".into());
-    assert_eq!(refusal(CREATE, &error), None);
+    let create = Write::create(RoleBinding::default());
+    assert_eq!(refusal(&create, &WriteResult::Unreachable("connection refused".to_owned())), None);
 }
 
 #[test]
@@ -146,10 +146,11 @@ fn an_agent_that_runs_keeps_what_it_may_do_when_its_template_is_lost_or_can_not_
 fn what_is_refused_is_said_with_what_to_do_about_it() {
     let scene = scene();
     let permissions = Permissions::default();
-    let forbidden = kube::core::Status::failure("you may not", "Forbidden").with_code(403);
-    permissions.refused(&key(), CREATE, &kube::Error::Api(Box::new(forbidden)));
-    let plan = words(&scene.plan(&permissions, &key()));
-    assert_eq!(plan, ["Patch ManagedClusterAddOn one/hello", CREATE]);
+    let create = scene.plan(&permissions, &key()).parallel.remove(0);
+    permissions.rejected(&key(), &create, &WriteResult::Forbidden("you may not".to_owned()));
+    let plan = scene.plan(&permissions, &key());
+    assert_eq!(words(&plan), ["Patch ManagedClusterAddOn one/hello", CREATE]);
+    assert_eq!(plan.parallel, [create], "it is tried again");
     let why = permissions.refusals().get(&key()).cloned().expect("it was noted");
     assert!(why.contains("you may not") && why.ends_with("labelled drover.dev/hub-binds=true"), "{why}");
 }

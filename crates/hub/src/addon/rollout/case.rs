@@ -18,6 +18,7 @@ use drover_engine::{
         registry,
     },
     condition::{Holds, holds},
+    plan::{Event, Plan, Write},
     presence::Source,
     revision::{
         Overrides, Set,
@@ -29,7 +30,7 @@ use drover_engine::{
     },
     steering::{self, Steering},
 };
-use drover_runtime::{controller::Plan, events::Event, store::ObjectKey, write::Write};
+use drover_runtime::store::ObjectKey;
 use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
 
@@ -68,7 +69,7 @@ pub(super) struct Case<'a> {
 
 impl Case<'_> {
     /// Brings the book up to date, and does what follows from it.
-    pub(super) fn follow(&self, pages: &mut Pages) -> Plan<Fleet> {
+    pub(super) fn follow(&self, pages: &mut Pages) -> Plan {
         let shelf = Shelf::of(self.fleet, self.addon);
         self.look_at_clusters(pages, &shelf);
         let acknowledged = self.acknowledge(pages);
@@ -106,7 +107,7 @@ impl Case<'_> {
         pages.courses = planned.courses;
         let wake = planned.wake.into_iter().chain(wake).chain(pages.next_look()).min();
         let together = gives.into_iter().chain(told.and_then(|status| self.tell(status))).collect();
-        Plan { writes, together, wake, events }
+        Plan { ordered: writes, parallel: together, wake, events, ..Plan::default() }
     }
 
     fn stored(&self) -> Option<&AddOnRolloutStatus> {
@@ -392,7 +393,7 @@ impl Case<'_> {
     }
 
     /// The contents of what is wanted, and of what is remembered, as far as they are not kept but still can be.
-    fn revisions(&self, wishes: &[Wish<Set>]) -> Vec<Write<Fleet>> {
+    fn revisions(&self, wishes: &[Wish<Set>]) -> Vec<Write> {
         if self.refusal.is_some() {
             return Vec::new();
         }
@@ -401,24 +402,24 @@ impl Case<'_> {
         config::missing(self.fleet, wanted.chain(remembered))
     }
 
-    fn remember(&self, status: AddOnRolloutStatus) -> Option<Write<Fleet>> {
+    fn remember(&self, status: AddOnRolloutStatus) -> Option<Write> {
         let mut wanted = self.record.clone();
         wanted.status = Some(status);
         Write::status(self.record, &wanted)
     }
 
-    fn tell(&self, status: drover_api::addon::ClusterManagementAddOnStatus) -> Option<Write<Fleet>> {
+    fn tell(&self, status: drover_api::addon::ClusterManagementAddOnStatus) -> Option<Write> {
         let mut wanted = self.addon.clone();
         wanted.status = Some(status);
         Write::status(self.addon, &wanted)
     }
 
     /// What clusters are given now.
-    fn gives(&self, planned: &Planned<Set>, sets: &Sets<Set>, shelf: &Shelf) -> Vec<Write<Fleet>> {
+    fn gives(&self, planned: &Planned<Set>, sets: &Sets<Set>, shelf: &Shelf) -> Vec<Write> {
         planned.gives.iter().take(AT_ONCE).filter_map(|give| self.give(give, sets, shelf)).collect()
     }
 
-    fn give(&self, give: &Give, sets: &Sets<Set>, shelf: &Shelf) -> Option<Write<Fleet>> {
+    fn give(&self, give: &Give, sets: &Sets<Set>, shelf: &Shelf) -> Option<Write> {
         let on_cluster = self.on_cluster(&give.cluster)?;
         let subject = Subject { fleet: self.fleet, on_cluster, shelf, now: self.now };
         let given = Given { set: give.set.clone(), since: self.now };

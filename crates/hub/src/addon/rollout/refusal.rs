@@ -6,8 +6,12 @@ use std::{
     time::Duration,
 };
 
+use drover_api::drover::{AddOnRollout, ConfigRevision};
+use drover_engine::plan::{Write, WriteResult};
 use drover_runtime::{clock::after, store::ObjectKey};
 use k8s_openapi::jiff::Timestamp;
+
+use crate::refusal::refusal;
 
 /// How long it takes until it is tried again. Nobody tells when a right is granted, or when there is room again.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -23,10 +27,10 @@ pub(super) enum Matter {
 
 impl Matter {
     /// What a write was about, if it is one of these.
-    fn of(write: &str) -> Option<Self> {
-        match write.split(' ').nth(1) {
-            Some("ConfigRevision") => Some(Self::Content),
-            Some("AddOnRollout") => Some(Self::Record),
+    fn of(write: &Write) -> Option<Self> {
+        match write.kind() {
+            kind if kind.is::<ConfigRevision>() => Some(Self::Content),
+            kind if kind.is::<AddOnRollout>() => Some(Self::Record),
             _ => None,
         }
     }
@@ -84,25 +88,17 @@ impl Refusals {
     }
 
     /// Takes note that a write was refused.
-    pub(super) fn note(&self, key: &ObjectKey, write: &str, error: &kube::Error) {
-        let Some(matter) = Matter::of(write).filter(|_| !is_overtaken(write, error)) else { return };
-        let why = match error {
-            kube::Error::Api(status) => status.message.clone(),
-            error => error.to_string(),
-        };
-        let noted = Noted { matter, why: format!("could not {write}: {why}"), again: None, is_told: false };
-        self.open().insert(key.clone(), noted);
+    pub(super) fn note(&self, key: &ObjectKey, write: &Write, result: &WriteResult) {
+        // What exists already was written by another hub.
+        let is_there = matches!(result, WriteResult::Exists(_));
+        let why = refusal(write, result).filter(|_| !is_there);
+        if let Some((matter, why)) = Matter::of(write).zip(why) {
+            self.open().insert(key.clone(), Noted { matter, why, again: None, is_told: false });
+        }
     }
 
     /// Forgets an add-on.
     pub(super) fn forget(&self, key: &ObjectKey) {
         self.open().remove(key);
     }
-}
-
-/// Whether somebody was faster, which is no failure.
-fn is_overtaken(write: &str, error: &kube::Error) -> bool {
-    let kube::Error::Api(status) = error else { return false };
-    let is_gone = status.is_not_found() && !write.starts_with("Create");
-    status.is_conflict() || status.is_already_exists() || is_gone
 }

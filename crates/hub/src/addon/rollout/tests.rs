@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use drover_api::addon::{ConfigGroupResource, ManagedClusterAddOn};
+use drover_engine::plan::Subresource;
 use drover_runtime::clock::after;
-use kube::core::Status;
 use serde_json::{Value, json};
 
 use super::*;
@@ -50,10 +50,14 @@ fn what_remembers_rollouts_is_made_and_belongs_to_the_add_on_that_there_is() {
     scene.addon("hello", &json!({ "type": "Manual" }));
     assert_eq!(words(&scene.plan(&controller(), &hello())), ["Create AddOnRollout hello"]);
     record(&mut scene, "former", &sets(&[]));
-    assert_eq!(words(&scene.plan(&controller(), &hello())), ["Patch AddOnRollout hello"], "nothing but its owner");
+    let plan = scene.plan(&controller(), &hello());
+    assert_eq!(words(&plan), ["Patch AddOnRollout hello"]);
+    let metadata = plan.ordered[0].body().expect("a patch")["metadata"].clone();
+    assert_eq!(metadata["ownerReferences"][0]["uid"], "hello", "nothing but its owner");
     record(&mut scene, "hello", &sets(&[]));
-    let decided = words(&scene.plan(&controller(), &hello()));
-    assert_eq!(decided, ["Patch AddOnRollout hello", "Patch ClusterManagementAddOn hello"], "what it remembers");
+    let plan = scene.plan(&controller(), &hello());
+    assert_eq!(words(&plan), ["Patch AddOnRollout hello", "Patch ClusterManagementAddOn hello"], "what it remembers");
+    assert!(plan.ordered.iter().all(|write| write.subresource() == Some(Subresource::Status)));
 }
 
 #[test]
@@ -93,8 +97,13 @@ fn configured(scene: &mut Scene) {
     scene.fleet.configs.list_all(&type_, [serde_json::from_value(thing).expect("a thing")]);
 }
 
-fn forbidden() -> kube::Error {
-    kube::Error::Api(Box::new(Status::failure("you may not", "Forbidden").with_code(403)))
+fn forbidden() -> WriteResult {
+    WriteResult::Forbidden("you may not".to_owned())
+}
+
+/// The write that makes what remembers the rollouts.
+fn create_record() -> Write {
+    Write::create(AddOnRollout::new("hello", AddOnRolloutSpec {}))
 }
 
 fn status_of(scene: &Scene, controller: &Rollouts) -> (Vec<String>, Option<Timestamp>) {
@@ -112,7 +121,8 @@ fn a_content_that_is_not_taken_blocks_who_wants_it_and_is_tried_again() {
     assert!(all[0].starts_with("Create ConfigRevision"), "{all:?}");
     assert!(all.contains(&"Patch ManagedClusterAddOn one/hello".to_owned()), "{all:?}");
 
-    controller.refused(&hello(), &all[0], &forbidden());
+    let create = scene.plan(&controller, &hello()).ordered.remove(0);
+    controller.rejected(&hello(), &create, &forbidden());
     let minute = Some(after(noon(), Duration::from_mins(1)));
     let (blocked, wake) = status_of(&scene, &controller);
     assert_eq!(blocked, ["Patch AddOnRollout hello", "Patch ClusterManagementAddOn hello"], "nobody is given anything");
@@ -127,12 +137,12 @@ fn a_record_that_is_not_taken_is_told_on_the_add_on() {
     configured(&mut scene);
     let controller = controller();
     assert_eq!(status_of(&scene, &controller).0, ["Create AddOnRollout hello"]);
-    controller.refused(&hello(), "Create AddOnRollout hello", &forbidden());
+    controller.rejected(&hello(), &create_record(), &forbidden());
     assert_eq!(status_of(&scene, &controller).0, ["Patch ClusterManagementAddOn hello"]);
-    let conflict = kube::Error::Api(Box::new(Status::failure("", "AlreadyExists").with_code(409)));
     let other = Rollouts::default();
-    other.refused(&hello(), "Create AddOnRollout hello", &conflict);
-    other.refused(&hello(), "Patch ManagedClusterAddOn one/hello", &forbidden());
+    other.rejected(&hello(), &create_record(), &WriteResult::Exists("it exists".to_owned()));
+    let addon = scene.fleet.addons.mcas.get(&ObjectKey::namespaced("one", "hello")).expect("it is there");
+    other.rejected(&hello(), &Write::delete(&**addon), &forbidden());
     assert_eq!(
         status_of(&scene, &other).0,
         ["Create AddOnRollout hello"],
@@ -145,7 +155,7 @@ fn a_refusal_is_an_event_once_all_else_is_said() {
     let mut scene = Scene::new();
     scene.set::<ClusterManagementAddOn>(None, "hello", json!({ "spec": {}, "status": {} }));
     let controller = controller();
-    controller.refused(&hello(), "Create AddOnRollout hello", &forbidden());
+    controller.rejected(&hello(), &create_record(), &forbidden());
     let plan = scene.plan(&controller, &hello());
     assert_eq!((words(&plan).len(), plan.events.len()), (0, 1), "there are no placements of which to say something");
     let event = format!("{:?}", plan.events);

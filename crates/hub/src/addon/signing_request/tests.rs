@@ -6,9 +6,11 @@ use drover_api::{
     cluster::ManagedCluster,
     names::{ADDON_NAME_LABEL, CERTIFICATES_SIGNED, CLUSTER_NAME_LABEL},
 };
-use drover_engine::certificate::CLIENT_SIGNER;
-use k8s_openapi::{ByteString, api::core::v1::Secret};
-use kube::core::Status;
+use drover_engine::{
+    certificate::CLIENT_SIGNER,
+    plan::{Subresource, WriteResult},
+};
+use k8s_openapi::ByteString;
 use serde_json::{Value, json};
 
 use super::*;
@@ -102,8 +104,25 @@ impl Scene {
     }
 }
 
-fn refusal(code: u16, reason: &str) -> kube::Error {
-    kube::Error::Api(Box::new(Status::failure("no", reason).with_code(code)))
+fn forbidden() -> WriteResult {
+    WriteResult::Forbidden("no".to_owned())
+}
+
+/// Has what is done about a request come to this.
+fn comes_to(scene: &Scene, controller: &AddOnRequests, request: &ObjectKey, result: &WriteResult) {
+    let plan = scene.plan(controller, request);
+    match (plan.actions.last(), plan.ordered.last()) {
+        (Some(sign), _) => controller.failed(request, sign, result),
+        (None, Some(decision)) => controller.rejected(request, decision, result),
+        (None, None) => panic!("nothing is done about the request"),
+    }
+}
+
+/// What a plan decides on its request.
+fn decided(plan: &Plan<Sign>) -> Option<(Subresource, String)> {
+    let [write] = &plan.ordered[..] else { return None };
+    let condition = &write.body()?["status"]["conditions"][0]["type"];
+    Some((write.subresource()?, condition.as_str()?.to_owned()))
 }
 
 /// The CA that a controller would sign the request with.
@@ -118,12 +137,15 @@ fn a_request_is_approved_and_then_signed_with_the_add_ons_ca() {
     scene.asks("request", custom());
     assert_eq!(drain(&scene.fleet.queues.addon_requests), ["request"]);
     assert_eq!(drain(&scene.fleet.queues.requests).len(), 0, "it is none of a cluster's agent");
-    assert_eq!(words(&scene.plan(&controller, &key())), [PATCH_REQUEST]);
-    assert_eq!(ca(&scene, &controller), None, "it is not approved yet");
+    let plan = scene.plan(&controller, &key());
+    assert_eq!(decided(&plan), Some((Subresource::Approval, "Approved".to_owned())));
+    assert_eq!(plan.actions, [], "it is not approved yet");
     scene.asks("request", approved(custom()));
     assert_eq!(drain(&scene.fleet.queues.addon_requests), ["request"]);
-    assert_eq!(words(&scene.plan(&controller, &key())), [PATCH_REQUEST]);
-    assert_eq!(ca(&scene, &controller).as_deref(), Some("hub/ca"), "it is in the hub's own namespace");
+    // The CA is in the hub's own namespace.
+    let (request, ca) = (scene.fleet.belongings.requests.get(&key()).cloned(), ObjectKey::namespaced("hub", "ca"));
+    let sign = Sign { request: request.expect("it is there"), ca, now: noon() };
+    assert_eq!(scene.plan(&controller, &key()), Plan::act(sign));
     scene.asks("request", signed(custom()));
     assert_eq!(words(&scene.plan(&controller, &key())).len(), 0);
 }
@@ -134,7 +156,8 @@ fn what_is_not_the_add_ons_is_denied() {
     let mut foreign = custom();
     foreign["spec"]["username"] = json!("system:open-cluster-management:two:agent");
     scene.asks("request", foreign.clone());
-    assert_eq!(words(&scene.plan(&controller, &key())), [PATCH_REQUEST]);
+    let denied = Some((Subresource::Approval, "Denied".to_owned()));
+    assert_eq!(decided(&scene.plan(&controller, &key())), denied);
     scene.asks("request", approved(foreign));
     assert_eq!(words(&scene.plan(&controller, &key())).len(), 0, "whoever has approved it, it is not signed");
 }
@@ -194,20 +217,20 @@ fn the_ca_for_clients_of_the_api_server_signs_nobody_whom_a_template_has_named()
 fn what_could_not_be_done_is_said_before_it_is_tried_again() {
     let (mut scene, controller) = (scene(), controller());
     scene.asks("request", custom());
-    scene.plan(&controller, &key());
-    controller.refused(&key(), PATCH_REQUEST, &refusal(409, "Conflict"));
-    controller.refused(&key(), PATCH_ADDON, &refusal(403, "Forbidden"));
+    comes_to(&scene, &controller, &key(), &WriteResult::Conflict);
+    let report = say(&scene.fleet, &addon(), Signing::Failed("why"), noon()).expect("it is news");
+    controller.rejected(&key(), &report, &forbidden());
     assert_eq!(
         words(&scene.plan(&controller, &key())),
         [PATCH_REQUEST],
         "somebody was faster, or it was something else"
     );
-    controller.refused(&key(), PATCH_REQUEST, &refusal(403, "Forbidden"));
+    comes_to(&scene, &controller, &key(), &forbidden());
     assert_eq!(words(&scene.plan(&controller, &key())), [PATCH_ADDON, PATCH_REQUEST]);
     // What was said of one step is not said of the next.
     scene.asks("request", approved(custom()));
     assert_eq!(words(&scene.plan(&controller, &key())), [PATCH_REQUEST]);
-    controller.refused(&key(), PATCH_REQUEST, &refusal(403, "Forbidden"));
+    comes_to(&scene, &controller, &key(), &forbidden());
     assert_eq!(words(&scene.plan(&controller, &key())), [PATCH_ADDON, PATCH_REQUEST]);
     scene.gone::<CertificateSigningRequest>(None, "request");
     assert_eq!(drain(&scene.fleet.queues.addon_requests), ["request"]);
@@ -220,16 +243,16 @@ fn a_denial_that_the_hub_has_no_right_to_is_left_for_a_while_and_then_tried_agai
     let (mut scene, controller) = (scene(), controller());
     scene.asks("request", request("agent.csr", "example.com/other"));
     assert_eq!(words(&scene.plan(&controller, &key())), [PATCH_REQUEST]);
-    controller.refused(&key(), PATCH_REQUEST, &refusal(500, "InternalError"));
+    comes_to(&scene, &controller, &key(), &WriteResult::Rejected("no".to_owned()));
     assert_eq!(words(&scene.plan(&controller, &key())), [PATCH_REQUEST]);
-    controller.refused(&key(), PATCH_REQUEST, &refusal(403, "Forbidden"));
+    comes_to(&scene, &controller, &key(), &forbidden());
     let later = after(noon(), PATIENCE);
     for now in [noon(), after(noon(), PATIENCE / 2)] {
         let plan = controller.plan(&scene.fleet, &key(), now);
         assert_eq!((words(&plan).len(), plan.wake), (0, Some(later)), "however often it is looked at");
     }
     assert_eq!(words(&controller.plan(&scene.fleet, &key(), later)), [PATCH_REQUEST]);
-    controller.refused(&key(), PATCH_REQUEST, &refusal(403, "Forbidden"));
+    comes_to(&scene, &controller, &key(), &forbidden());
     let plan = controller.plan(&scene.fleet, &key(), later);
     assert_eq!((words(&plan).len(), plan.wake), (0, Some(after(later, PATIENCE))));
 }
@@ -250,21 +273,12 @@ fn that_all_is_signed_is_said_where_it_was_not_and_when_no_other_waits() {
 
 #[test]
 fn a_refusal_says_what_to_do() {
-    let refused = |error: &kube::Error| Refusal::of(error).map(|refusal| (refusal.why, refusal.is_forbidden));
-    let (why, is_forbidden) = refused(&refusal(403, "Forbidden")).expect("the hub has no right to it");
+    let refused = |result: &WriteResult| Refusal::of(result).map(|refusal| (refusal.why, refusal.is_forbidden));
+    let (why, is_forbidden) = refused(&forbidden()).expect("the hub has no right to it");
     assert!(is_forbidden && why.contains("drover.dev/hub-signs"), "{why}");
-    let ca = ObjectKey::namespaced("hub", "ca");
-    let missing = Useless::new::<Secret>(&ca, "not found");
-    let (why, _) = refused(&missing.into()).expect("the Secret is missing");
-    assert_eq!(
-        why,
-        "the Secret hub/ca is of no use: not found; it has to be there with the CA, and the hub needs a Role that lets it get it"
-    );
-    let flawed = Useless::new::<Secret>(&ca, SigningFlaw::Mismatch);
-    let (why, _) = refused(&flawed.into()).expect("the CA is flawed");
-    assert_eq!(why, format!("the Secret hub/ca is of no use: {}", SigningFlaw::Mismatch));
-    assert_eq!(refused(&refusal(409, "Conflict")), None);
-    assert_eq!(refused(&kube::Error::Service("nobody is there".into())), None, "the server was not reached");
+    assert_eq!(refused(&WriteResult::Rejected("no CA".to_owned())), Some(("no CA".to_owned(), false)));
+    assert_eq!(refused(&WriteResult::Conflict), None);
+    assert_eq!(refused(&WriteResult::Unreachable("refused".to_owned())), None);
 }
 
 /// Has these requests be approved, tried, and refused because there is no CA.
@@ -272,9 +286,7 @@ fn could_not_sign(scene: &mut Scene, controller: &AddOnRequests, names: &[&str])
     for name in names {
         scene.asks(name, approved(custom()));
         let key = ObjectKey::cluster_wide(name);
-        scene.plan(controller, &key);
-        let missing = Useless::new::<Secret>(&ObjectKey::namespaced("hub", "ca"), "not found");
-        controller.refused(&key, PATCH_REQUEST, &missing.into());
+        comes_to(scene, controller, &key, &WriteResult::Rejected("there is no CA".to_owned()));
     }
     drain(&scene.fleet.queues.addon_requests);
 }
@@ -284,8 +296,7 @@ fn what_is_said_names_the_first_request_that_failed_and_its_signer() {
     let (mut scene, controller) = (scene(), controller());
     could_not_sign(&mut scene, &controller, &["request", "other"]);
     let said = |name: &str| {
-        let why = "the Secret hub/ca is of no use: not found; it has to be there with the CA, and the hub needs a Role that lets it get it";
-        Some(format!("could not sign the request {name} for the signer example.com/signer: {why}"))
+        Some(format!("could not sign the request {name} for the signer example.com/signer: there is no CA"))
     };
     assert_eq!(controller.failure(&scene.fleet, &addon()), said("other"));
     scene.asks("other", signed(custom()));

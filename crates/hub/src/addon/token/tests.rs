@@ -1,7 +1,6 @@
 //! What is made for tokens, and what is said of it.
 
 use drover_api::names::TOKEN_INFRASTRUCTURE_READY;
-use kube::core::Status;
 use serde_json::{Value, json};
 
 use super::*;
@@ -70,7 +69,10 @@ fn what_somebody_has_changed_is_put_back() {
     binding.role_ref.name = "other".to_owned();
     scene.set::<RoleBinding>(Some("one"), "hello-token-role", json!(binding));
     let put_back = ["Patch Role one/hello-token-role", "Delete RoleBinding one/hello-token-role"];
-    assert_eq!(words(&scene.plan(&controller, &key())), put_back);
+    let plan = scene.plan(&controller, &key());
+    assert_eq!(words(&plan), put_back);
+    let rules = plan.ordered[0].body().expect("a patch")["rules"].clone();
+    assert_eq!(rules, json!(token_infrastructure::role(&addon).rules), "lists are written whole");
 }
 
 #[test]
@@ -114,10 +116,10 @@ fn who_uses_certificates_has_nothing_of_it() {
 #[test]
 fn what_the_server_does_not_take_is_said_before_it_is_tried_again() {
     let (scene, controller) = (with_driver("token"), TokenInfrastructure::default());
-    let error = |code: u16, reason: &str| kube::Error::Api(Box::new(Status::failure("no", reason).with_code(code)));
-    controller.refused(&key(), "write", &error(409, "Conflict"));
-    assert_eq!(scene.plan(&controller, &key()).writes.len(), 3, "somebody was faster");
-    controller.refused(&key(), "write", &error(403, "Forbidden"));
+    let create = scene.plan(&controller, &key()).ordered.remove(0);
+    controller.rejected(&key(), &create, &WriteResult::Conflict);
+    assert_eq!(scene.plan(&controller, &key()).ordered.len(), 3, "the object has changed");
+    controller.rejected(&key(), &create, &WriteResult::Forbidden("no".to_owned()));
     let words = words(&scene.plan(&controller, &key()));
     assert_eq!((words.len(), words[0].as_str()), (4, "Patch ManagedClusterAddOn one/hello"));
 }

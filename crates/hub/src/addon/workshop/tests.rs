@@ -1,14 +1,17 @@
 //! How often works are made, for whom, and why.
 
 use drover_api::{addon::ConfigGroupResource, work::ManifestWork};
-use drover_runtime::controller::Plan;
+use drover_engine::plan::Plan;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::addon::{
-    Rollouts,
-    scene::{Scene, drain, words},
-    shelf::Shelf,
+use crate::{
+    addon::{
+        Rollouts,
+        scene::{Scene, drain, words},
+        shelf::Shelf,
+    },
+    adopt::CreateOrAdopt,
 };
 
 const CLUSTERS: [&str; 3] = ["one", "three", "two"];
@@ -46,7 +49,7 @@ fn scene() -> Scene {
     scene
 }
 
-fn work_on(scene: &Scene, cluster: &str) -> Plan<Fleet> {
+fn work_on(scene: &Scene, cluster: &str) -> Plan<CreateOrAdopt<ManifestWork>> {
     scene.plan(&AddOns::default(), &ObjectKey::namespaced(cluster, "hello"))
 }
 

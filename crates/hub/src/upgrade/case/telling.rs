@@ -6,6 +6,7 @@ use drover_api::{
 };
 use drover_engine::{
     placement::sets::Reach,
+    plan::{Event, Plan, Write},
     presence::Unclear,
     upgrade::{
         plan::Plan as Planned,
@@ -13,12 +14,11 @@ use drover_engine::{
         steering::acknowledge,
     },
 };
-use drover_runtime::{controller::Plan, events::Event, write::Write};
 use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
 
 use super::{Case, Listed};
-use crate::{fleet::Fleet, upgrade::book::Pages};
+use crate::upgrade::book::Pages;
 
 /// The condition of a placement that says why it selects nobody.
 const SATISFIED: &str = "PlacementSatisfied";
@@ -30,7 +30,7 @@ impl Case<'_> {
         pages: &mut Pages,
         planned: &Planned,
         is_awaited: bool,
-        plan: &mut Plan<Fleet>,
+        plan: &mut Plan,
     ) -> Option<Timestamp> {
         let wanted = self.status(pages, planned);
         if self.upgrade.status.as_ref() == Some(&wanted) {
@@ -45,9 +45,9 @@ impl Case<'_> {
         pages.told = Some(self.now);
         plan.events.extend(events);
         if is_awaited {
-            plan.writes.push(write);
+            plan.ordered.push(write);
         } else {
-            plan.together.push(write);
+            plan.parallel.push(write);
         }
         None
     }

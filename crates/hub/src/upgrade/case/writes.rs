@@ -6,28 +6,30 @@ use drover_api::{
     names::{UPGRADE_LABEL, UPGRADED_BY_ANNOTATION},
     reference::ClusterName,
 };
-use drover_engine::upgrade::{member::Act, naming::Part, platform::Order, reason::Reason};
-use drover_runtime::{controller::Plan, events::Event, write::Write};
+use drover_engine::{
+    plan::{Event, Plan, Write},
+    upgrade::{member::Act, naming::Part, platform::Order, reason::Reason},
+};
 use kube::{ResourceExt, api::ObjectMeta};
 
 use super::Case;
-use crate::{fleet::Fleet, upgrade::works::UpgradeWork};
+use crate::upgrade::works::UpgradeWork;
 
 impl Case<'_> {
     /// Has what is decided about clusters written.
-    pub(super) fn carry_out(&self, acts: Vec<(ClusterName, Act)>, plan: &mut Plan<Fleet>) {
+    pub(super) fn carry_out(&self, acts: Vec<(ClusterName, Act)>, plan: &mut Plan) {
         for (cluster, act) in acts {
             match act {
-                Act::Make(spec) => plan.together.push(Write::create(self.made(&cluster, *spec))),
-                Act::Retarget(spec) => plan.together.extend(self.retarget(&cluster, *spec)),
+                Act::Make(spec) => plan.parallel.push(Write::create(self.made(&cluster, *spec))),
+                Act::Retarget(spec) => plan.parallel.extend(self.retarget(&cluster, *spec)),
                 Act::Tell(status) => self.tell_cluster(&cluster, *status, plan),
-                Act::Claim => plan.together.extend(self.claim(&cluster, true)),
-                Act::Release => plan.together.extend(self.claim(&cluster, false)),
-                Act::Send(part, order) => plan.together.push(self.send(&cluster, part, *order)),
+                Act::Claim => plan.parallel.extend(self.claim(&cluster, true)),
+                Act::Release => plan.parallel.extend(self.claim(&cluster, false)),
+                Act::Send(part, order) => plan.parallel.push(self.send(&cluster, part, *order)),
                 Act::Withdraw(parts) => {
-                    plan.together.extend(parts.into_iter().filter_map(|part| self.withdraw(&cluster, part)));
+                    plan.parallel.extend(parts.into_iter().filter_map(|part| self.withdraw(&cluster, part)));
                 }
-                Act::Drop => plan.together.extend(self.record(&cluster).map(Write::delete)),
+                Act::Drop => plan.parallel.extend(self.record(&cluster).map(Write::delete)),
             }
         }
     }
@@ -39,19 +41,19 @@ impl Case<'_> {
         record
     }
 
-    fn retarget(&self, cluster: &ClusterName, spec: ClusterUpgradeSpec) -> Option<Write<Fleet>> {
+    fn retarget(&self, cluster: &ClusterName, spec: ClusterUpgradeSpec) -> Option<Write> {
         let record = self.record(cluster)?;
         Write::update(record, &ClusterUpgrade { spec, ..record.clone() })
     }
 
-    fn tell_cluster(&self, cluster: &ClusterName, status: ClusterUpgradeStatus, plan: &mut Plan<Fleet>) {
+    fn tell_cluster(&self, cluster: &ClusterName, status: ClusterUpgradeStatus, plan: &mut Plan) {
         let Some(record) = self.record(cluster) else { return };
         plan.events.extend(event(record, &status));
-        plan.together.extend(Write::status(record, &ClusterUpgrade { status: Some(status), ..record.clone() }));
+        plan.parallel.extend(Write::status(record, &ClusterUpgrade { status: Some(status), ..record.clone() }));
     }
 
     /// Tells a cluster whose it is, or that it is nobody's. Who was faster with it has it.
-    fn claim(&self, cluster: &ClusterName, is_ours: bool) -> Option<Write<Fleet>> {
+    fn claim(&self, cluster: &ClusterName, is_ours: bool) -> Option<Write> {
         let found = self.fleet.cluster(cluster)?;
         let mut wanted = ManagedCluster::clone(found);
         if is_ours {
@@ -62,7 +64,7 @@ impl Case<'_> {
         Write::update(&**found, &wanted)
     }
 
-    fn send(&self, cluster: &ClusterName, part: Part, order: Order) -> Write<Fleet> {
+    fn send(&self, cluster: &ClusterName, part: Part, order: Order) -> Write {
         let part_name = &self.blueprint.part_name;
         if let Some(stored) = self.fleet.upgrades.work(part_name, part, cluster) {
             // One that an upgrade has left that is gone is not taken over: what is reported of it would be taken for what comes of this one.
@@ -77,7 +79,7 @@ impl Case<'_> {
         Write::create(UpgradeWork::new(metadata, part, part_name, order, self.now))
     }
 
-    fn withdraw(&self, cluster: &ClusterName, part: Part) -> Option<Write<Fleet>> {
+    fn withdraw(&self, cluster: &ClusterName, part: Part) -> Option<Write> {
         self.fleet.upgrades.work(&self.blueprint.part_name, part, cluster).map(Write::delete)
     }
 }

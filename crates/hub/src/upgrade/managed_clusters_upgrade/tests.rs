@@ -142,8 +142,7 @@ fn of_ten_thousand_clusters_one_that_gets_on_costs_one_look_and_one_write() {
 fn what_is_said_of_the_whole_is_written_once_a_second_and_stays_small() {
     let clusters = names(MANY);
     let (mut scene, controller) = (waiting(&clusters), controller());
-    let is_told =
-        |plan: &Plan<Fleet>| words(plan).iter().any(|write| write == "Patch ManagedClustersUpgrade default/to-4-12");
+    let is_told = |plan: &Plan| words(plan).iter().any(|write| write == "Patch ManagedClustersUpgrade default/to-4-12");
     assert!(is_told(&scene.plan(&controller, &to_4_12())));
     for cluster in &clusters[..9000] {
         record(

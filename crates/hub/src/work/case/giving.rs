@@ -6,29 +6,31 @@ use drover_api::{
     names::{GIVEN_ANNOTATION, PROVEN_ANNOTATION, REPLICA_SET_LABEL, WORK_PLACEMENT_LABEL},
     reference::ClusterName,
 };
-use drover_engine::{rollout::Give, work::replica_set::naming, workreport::Note};
-use drover_runtime::write::Write;
+use drover_engine::{plan::Write, rollout::Give, work::replica_set::naming, workreport::Note};
 use kube::{ResourceExt, api::ObjectMeta};
 
-use super::Case;
-use crate::{fleet::Fleet, work::placed::PlacedWork};
+use super::{Case, WorkPlan};
+use crate::{
+    adopt::{Adopt, CreateOrAdopt},
+    work::placed::PlacedWork,
+};
 
 impl Case<'_> {
     /// Has the work of a cluster say what the template says.
-    pub(super) fn give(&self, give: &Give) -> Write<Fleet> {
+    pub(super) fn give(&self, give: &Give, plan: &mut WorkPlan) {
         let placement = &self.placements[give.entry].rollout.name;
         match self.work_on(&give.cluster) {
-            Some(work) => Write::replace(work, self.given(work.metadata.clone(), placement)),
-            None => self.make(&give.cluster, placement),
+            Some(work) => {
+                plan.parallel.push(Write::replace(work, self.given(work.metadata.clone(), placement)));
+            }
+            None => plan.actions.push(self.make(&give.cluster, placement)),
         }
     }
 
     /// Makes the work of a cluster.
-    fn make(&self, cluster: &ClusterName, placement: &str) -> Write<Fleet> {
+    fn make(&self, cluster: &ClusterName, placement: &str) -> CreateOrAdopt<PlacedWork> {
         let (name, namespace) = (Some(self.work_name()), Some(cluster.to_string()));
-        let made = self.given(ObjectMeta { name, namespace, ..ObjectMeta::default() }, placement);
-        let wanted = made.clone();
-        Write::take(made, move |there: &PlacedWork| taken_back(there, &wanted))
+        CreateOrAdopt::new(self.given(ObjectMeta { name, namespace, ..ObjectMeta::default() }, placement))
     }
 
     /// A work that says what the template says from now on.
@@ -50,13 +52,15 @@ impl Case<'_> {
     }
 }
 
-/// A work that the hub has made and that does not say any more whose it is, as what is wanted; nothing if it is somebody else's.
-fn taken_back(there: &PlacedWork, wanted: &PlacedWork) -> Option<PlacedWork> {
-    if !there.annotations().contains_key(GIVEN_ANNOTATION) || there.labels().contains_key(REPLICA_SET_LABEL) {
-        return None;
+impl Adopt for PlacedWork {
+    /// The hub has made it if it has the hub's annotation, and belongs to no other set if it has no label.
+    fn adopted(there: &Self, wanted: &Self) -> Option<Self> {
+        if !there.annotations().contains_key(GIVEN_ANNOTATION) || there.labels().contains_key(REPLICA_SET_LABEL) {
+            return None;
+        }
+        let mut adopted = Self { metadata: there.metadata.clone(), ..wanted.clone() };
+        adopted.labels_mut().extend(wanted.labels().clone());
+        adopted.annotations_mut().extend(wanted.annotations().clone());
+        Some(adopted)
     }
-    let mut taken = PlacedWork { metadata: there.metadata.clone(), ..wanted.clone() };
-    taken.labels_mut().extend(wanted.labels().clone());
-    taken.annotations_mut().extend(wanted.annotations().clone());
-    Some(taken)
 }

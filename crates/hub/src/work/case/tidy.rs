@@ -3,20 +3,16 @@
 use std::collections::BTreeSet;
 
 use drover_api::{names::PROVEN_ANNOTATION, reference::ClusterName};
-use drover_engine::rollout::Give;
-use drover_runtime::write::Write;
+use drover_engine::{plan::Write, rollout::Give};
 use kube::ResourceExt;
 
 use super::Case;
-use crate::{
-    fleet::Fleet,
-    work::{book::Pages, placed::PlacedWork},
-};
+use crate::work::{book::Pages, placed::PlacedWork};
 
 impl Case<'_> {
     /// Puts the works right of those clusters that were looked at, and of those of which something was left to do. Who is given something
     /// gets it all at once.
-    pub(super) fn tidy(&self, pages: &mut Pages, gives: &[Give]) -> Vec<Write<Fleet>> {
+    pub(super) fn tidy(&self, pages: &mut Pages, gives: &[Give]) -> Vec<Write> {
         let given: BTreeSet<_> = gives.iter().map(|give| &give.cluster).collect();
         let mut writes = Vec::new();
         for cluster in std::mem::take(&mut pages.untidy) {
@@ -29,7 +25,7 @@ impl Case<'_> {
         writes
     }
 
-    fn tidy_up(&self, cluster: &ClusterName, pages: &Pages) -> Vec<Write<Fleet>> {
+    fn tidy_up(&self, cluster: &ClusterName, pages: &Pages) -> Vec<Write> {
         let Some(work) = self.work_on(cluster) else { return Vec::new() };
         let works = self.fleet.work_sets.works_on(self.key, cluster);
         let others = works.filter(|other| other.name_any() != work.name_any() && !other.is_leaving());

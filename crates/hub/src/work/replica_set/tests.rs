@@ -1,6 +1,10 @@
 //! What the controller of sets of works writes, and what that costs.
 
-use drover_api::{cluster::Placement, names::REPLICA_SET_LABEL};
+use drover_api::{
+    cluster::Placement,
+    names::REPLICA_SET_LABEL,
+    work::{ManifestWork, ManifestWorkSpec},
+};
 use drover_engine::work::replica_set::naming::work_name;
 use serde_json::{Value, json};
 
@@ -73,15 +77,17 @@ fn looks(controller: &ReplicaSets) -> u64 {
 fn a_set_is_marked_before_anything_is_made() {
     let mut scene = placed(&["one"]);
     set(&mut scene, &json!({ "finalizers": [] }), "v1");
-    assert_eq!(words(&scene.plan(&controller(), &hello())), ["Patch ManifestWorkReplicaSet default/hello"]);
+    let plan = scene.plan(&controller(), &hello());
+    assert_eq!(words(&plan), ["Patch ManifestWorkReplicaSet default/hello"]);
+    assert_eq!(plan.ordered[0].body().expect("a patch")["metadata"]["finalizers"], json!([REPLICA_SET_FINALIZER]));
 }
 
 #[test]
 fn many_clusters_are_dealt_with_in_steps() {
     let names: Vec<_> = (0..300).map(|number| format!("cluster-{number:03}")).collect();
     let plan = placed(&names).plan(&controller(), &hello());
-    let made = words(&plan).iter().filter(|write| write.starts_with("Create ManifestWork")).count();
-    assert_eq!((made, plan.wake.is_some()), (AT_ONCE, true));
+    assert_eq!((plan.actions.len(), plan.wake.is_some()), (AT_ONCE, true));
+    assert_eq!(plan.parallel.len(), 1, "the status");
 }
 
 #[test]
@@ -135,15 +141,16 @@ fn the_works_of_a_set_that_is_deleted_go_first() {
 
 #[test]
 fn only_what_nobody_else_was_faster_with_is_a_refusal() {
-    let error = |code: u16, reason: &str| {
-        kube::Error::Api(Box::new(kube::core::Status { code, ..kube::core::Status::failure("no", reason) }))
-    };
-    assert_eq!(refusal("Patch ManifestWork a/b", &error(409, "Conflict")), None);
-    assert_eq!(refusal("Patch ManifestWork a/b", &error(404, "NotFound")), None);
+    let mut work = ManifestWork::new("b", ManifestWorkSpec::default());
+    work.metadata.namespace = Some("a".to_owned());
+    let no = || "no".to_owned();
+    let (replace, create) = (Write::replace(&work, work.clone()), Write::create(work));
+    assert_eq!(refusal(&replace, &WriteResult::Conflict), None);
+    assert_eq!(refusal(&replace, &WriteResult::Gone(no())), None);
     let refused = Some("could not Create ManifestWork a/b: no".to_owned());
-    assert_eq!(refusal("Create ManifestWork a/b", &error(404, "NotFound")), refused);
-    assert_eq!(refusal("Create ManifestWork a/b", &error(409, "AlreadyExists")), refused);
-    assert_eq!(refusal("Create ManifestWork a/b", &error(403, "Forbidden")), refused);
+    for result in [WriteResult::Gone, WriteResult::Exists, WriteResult::Forbidden, WriteResult::Unreachable] {
+        assert_eq!(refusal(&create, &result(no())), refused);
+    }
 }
 
 #[test]

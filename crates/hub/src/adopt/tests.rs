@@ -1,0 +1,73 @@
+//! Creation of works where one of the name may exist.
+
+use axum::{
+    Router,
+    http::StatusCode,
+    routing::{get, post},
+};
+use drover_api::{
+    names::{ADDON_NAME_LABEL, SET_ANNOTATION},
+    work::{ManifestWork, ManifestWorkSpec},
+};
+use drover_engine::plan::WriteResult;
+use drover_runtime::{
+    clock::ManualClock,
+    fleet::{Shared, Tracks},
+};
+use k8s_openapi::jiff::Timestamp;
+use kube::{Client, ResourceExt, core::Status};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::fleet::Queues;
+
+/// A server on which the work exists. It answers a replacement with what it was sent.
+fn occupied(annotations: &Value) -> Client {
+    let found = json!({ "apiVersion": "work.open-cluster-management.io/v1", "kind": "ManifestWork",
+        "metadata": { "name": "a", "namespace": "one", "uid": "u", "resourceVersion": "7",
+            "labels": { "team": "a" }, "annotations": annotations },
+        "spec": {} });
+    let exists = json!(Status::failure("\"a\" already exists", "AlreadyExists").with_code(409));
+    let works = "/apis/work.open-cluster-management.io/v1/namespaces/one/manifestworks";
+    let routes = Router::new()
+        .route(works, post(async move || (StatusCode::CONFLICT, exists.to_string())))
+        .route(&format!("{works}/a"), get(async move || found.to_string()).put(async |body: String| body));
+    Client::new(routes, "one")
+}
+
+fn wanted() -> ManifestWork {
+    let mut work = ManifestWork::new("a", ManifestWorkSpec::default());
+    work.metadata.namespace = Some("one".to_owned());
+    work.labels_mut().insert(ADDON_NAME_LABEL.to_owned(), "hello".to_owned());
+    work.annotations_mut().insert(SET_ANNOTATION.to_owned(), "0123456789abcdef".to_owned());
+    work
+}
+
+/// Runs the action, and returns the result and the work that is cached then.
+async fn run(annotations: &Value) -> (Result<(), ActionError>, Option<Arc<ManifestWork>>) {
+    let clock = ManualClock::at(Timestamp::UNIX_EPOCH).clock();
+    let fleet = Shared::new(Fleet::new(Queues::new(&clock), clock.clone()));
+    let writer = Writer::new(occupied(annotations), fleet.clone(), clock, "test");
+    let result = CreateOrAdopt::new(wanted()).execute(writer).await;
+    let cached =
+        fleet.update(|fleet| Tracks::<ManifestWork>::store(fleet).get(&ObjectKey::namespaced("one", "a")).cloned());
+    (result, cached)
+}
+
+#[tokio::test]
+async fn work_of_the_hub_is_adopted_in_the_state_in_which_it_was_found() {
+    let (result, cached) = run(&json!({ SET_ANNOTATION: "fedcba9876543210" })).await;
+    result.expect("it is adopted");
+    let cached = cached.expect("it is cached");
+    assert_eq!(cached.metadata.resource_version.as_deref(), Some("7"));
+    let labels: Vec<_> = cached.labels().keys().map(String::as_str).collect();
+    assert_eq!(labels, [ADDON_NAME_LABEL, "team"]);
+}
+
+#[tokio::test]
+async fn work_of_another_client_is_left_alone() {
+    let (result, cached) = run(&json!({})).await;
+    let error = result.expect_err("the name is taken");
+    assert_eq!(error.result(), WriteResult::Exists("\"a\" already exists".to_owned()));
+    assert_eq!(cached, None);
+}

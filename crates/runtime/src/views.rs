@@ -1,0 +1,99 @@
+//! Which kinds a process caches, and how the answer to a write enters the cache.
+//!
+//! A write names its kind, and the [view](CacheView) in which the process caches it. The table of all
+//! views is made by [`caches!`](crate::caches), which a fleet has to be in for each kind that it
+//! tracks: what can be read from the cache, the answers to its writes find their way into.
+
+use std::{collections::HashMap, fmt};
+
+use drover_engine::plan::CacheView;
+use kube::{Resource, api::ObjectMeta};
+use serde::de::DeserializeOwned;
+
+use crate::{
+    decode::Decoded,
+    fleet::{Shared, Tracks},
+};
+
+/// A fleet with `K` in its table of views. [`caches!`](crate::caches) implements it.
+pub trait Registers<K> {}
+
+/// A fleet with a table of views. [`caches!`](crate::caches) implements it.
+pub trait Caches: Sized {
+    /// The table.
+    fn views() -> CacheViews<Self>;
+}
+
+/// Lists all kinds that a fleet tracks, each by the type in which it is cached.
+#[macro_export]
+macro_rules! caches {
+    ($fleet:ty: $($kind:ty),* $(,)?) => {
+        $(impl $crate::views::Registers<$kind> for $fleet {})*
+
+        impl $crate::views::Caches for $fleet {
+            fn views() -> $crate::views::CacheViews<Self> {
+                $crate::views::CacheViews::default()$(.with::<$kind>())*
+            }
+        }
+    };
+}
+
+/// How answers enter the caches of a fleet.
+pub struct CacheViews<F>(HashMap<CacheView, Cached<F>>);
+
+/// How answers enter one cache.
+pub(crate) struct Cached<F> {
+    /// Decodes an object and enters it.
+    pub(crate) receive: fn(&Shared<F>, &str) -> Result<(), serde_json::Error>,
+    /// Removes the object that last had this metadata.
+    pub(crate) remove: fn(&Shared<F>, &ObjectMeta),
+}
+
+impl<F> Default for CacheViews<F> {
+    fn default() -> Self {
+        Self(HashMap::new())
+    }
+}
+
+impl<F> fmt::Debug for CacheViews<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+impl<F> CacheViews<F> {
+    /// The same table with one more kind.
+    #[must_use]
+    pub fn with<K>(mut self) -> Self
+    where
+        F: Tracks<K>,
+        K: Resource<DynamicType = ()> + Clone + DeserializeOwned + 'static,
+    {
+        self.0.insert(
+            CacheView::of::<K>(),
+            Cached { receive: receive::<F, K>, remove: |fleet, last| fleet.delete::<K>(last) },
+        );
+        self
+    }
+
+    /// Whether answers in this view enter a cache.
+    #[must_use]
+    pub fn has(&self, view: CacheView) -> bool {
+        self.0.contains_key(&view)
+    }
+
+    pub(crate) fn get(&self, view: CacheView) -> Option<&Cached<F>> {
+        self.0.get(&view)
+    }
+}
+
+fn receive<F, K>(fleet: &Shared<F>, text: &str) -> Result<(), serde_json::Error>
+where
+    F: Tracks<K>,
+    K: Resource<DynamicType = ()> + Clone + DeserializeOwned,
+{
+    let mut object = Decoded::<K>::parse(text)?;
+    object.meta_mut().managed_fields = None;
+    fleet.receive(object);
+    Ok(())
+}
