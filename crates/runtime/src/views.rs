@@ -1,8 +1,8 @@
 //! Which kinds a process caches, and how the answer to a write enters the cache.
 //!
-//! A write names its kind, and the [view](CacheView) in which the process caches it. The table of all
-//! views is made by [`caches!`](crate::caches), which a fleet has to be in for each kind that it
-//! tracks: what can be read from the cache, the answers to its writes find their way into.
+//! A write names its kind, and the [view](CacheView) in which the process caches it. A fleet lists
+//! all its views with [`caches!`](crate::caches). It cannot track a type that is not in the list, so
+//! whatever is planned from the cache can be entered into it again.
 
 use std::{collections::HashMap, fmt};
 
