@@ -68,7 +68,8 @@ fn keep(fleet: &Fleet, name: &ClusterName, cluster: &ManagedCluster, now: Timest
     let acceptance = acceptance::judge(cluster, namespace, fleet.belongings.access(name));
     let said = status::say(fleet, name, cluster, acceptance::conditions_of(cluster, &acceptance, now), now);
     // Of a spec that cannot be parsed not all taints are known, and a list is written as a whole.
-    let is_known = fleet.clusters.defect(&ObjectKey::of(cluster)).is_none_or(Defect::is_in_status);
+    let is_outside_of_spec = |defect: &Defect| defect.is_in_status() || defect.is_in_metadata();
+    let is_known = fleet.clusters.defect(&ObjectKey::of(cluster)).is_none_or(is_outside_of_spec);
     let marks = is_known
         .then(|| Write::update(cluster, &with_features(fleet, marked(cluster, &acceptance, said.available, now))))
         .flatten();

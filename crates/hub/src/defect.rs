@@ -22,6 +22,7 @@ pub(crate) struct DefectReport {
 impl DefectReport {
     pub(crate) fn new(object: ObjectReference, defect: &Defect) -> Self {
         let consequence = match object.kind.as_deref() {
+            _ if defect.is_in_metadata() => "until it is valid, the hub ignores this value",
             Some("ManifestWork" | "ManagedClusterAddOn") if defect.is_in_status() => {
                 "until it is valid, the cluster counts as failed in rollouts"
             }

@@ -24,7 +24,7 @@ use serde_json::{
     value::{RawValue, to_raw_value},
 };
 
-use self::repair::{repair, repair_metadata};
+use self::repair::{Metadata, repair, repair_metadata};
 
 /// The top-level fields of an object, as the server sent them.
 type Fields = BTreeMap<String, Box<RawValue>>;
@@ -36,9 +36,10 @@ pub struct Decoded<K>(pub Result<K, Box<Damaged<K>>>);
 /// An object of which some value cannot be parsed.
 #[derive(Clone)]
 pub struct Damaged<K> {
-    /// Its metadata, without managed fields.
+    /// Its metadata, without managed fields and without the values that cannot be parsed.
     pub metadata: ObjectMeta,
-    /// The first value that cannot be parsed.
+    /// The first value that cannot be parsed. One in the metadata counts only where everything else
+    /// can be parsed.
     pub defect: Defect,
     fields: Fields,
     kind: PhantomData<fn() -> K>,
@@ -60,14 +61,16 @@ impl fmt::Display for Defect {
 }
 
 impl<K: DeserializeOwned> Decoded<K> {
-    /// Decodes an object. This fails only where not even the metadata of one can be parsed.
+    /// Decodes an object. This fails only where it has no name that can be parsed.
     pub fn parse(text: &str) -> Result<Self, serde_json::Error> {
         if let Ok(object) = serde_json::from_str(text) {
             return Ok(Self(Ok(object)));
         }
-        let fields = fields_of(text)?;
-        let metadata = repair_metadata(fields.get("metadata").map(|text| &**text))?;
-        Ok(Self(match repair(&fields) {
+        let mut fields = fields_of(text)?;
+        let Metadata { metadata, value, defect } = repair_metadata(fields.get("metadata").map(|text| &**text))?;
+        fields.insert("metadata".to_owned(), to_raw_value(&value)?);
+        let (object, found) = repair(&fields);
+        Ok(Self(match (object, found.or(defect)) {
             // Kubernetes spells a time in another way, or only managed fields were damaged.
             (Some(object), None) => Ok(object),
             (_, defect) => {
@@ -82,7 +85,17 @@ impl Defect {
     /// Whether it is in the status of its object.
     #[must_use]
     pub fn is_in_status(&self) -> bool {
-        self.path.split(['.', '[']).next() == Some("status")
+        self.is_in("status")
+    }
+
+    /// Whether it is in the metadata of its object, and everything else can be parsed.
+    #[must_use]
+    pub fn is_in_metadata(&self) -> bool {
+        self.is_in("metadata")
+    }
+
+    fn is_in(&self, field: &str) -> bool {
+        self.path.split(['.', '[']).next() == Some(field)
     }
 
     fn of_whole_object() -> Self {
@@ -91,8 +104,8 @@ impl Defect {
 }
 
 impl<K: DeserializeOwned> Damaged<K> {
-    /// The object without the values of its status that cannot be parsed; of a list, without the
-    /// item. Nothing if a value of its spec cannot be parsed.
+    /// The object without the values of its metadata and its status that cannot be parsed; of a
+    /// list, without the item. Nothing if a value of its spec cannot be parsed.
     #[must_use]
     pub fn without_defects(&self) -> Option<K> {
         repair(&self.fields).0

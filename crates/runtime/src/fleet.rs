@@ -35,7 +35,7 @@ pub trait Tracks<K>: Registers<K> + ReportsDefects + Send + Sync + 'static {
 
     /// What counts of an object whose status has a defect. Nothing, unless the kind says otherwise:
     /// a status that decisions are based on
-    /// must not lose values.
+    /// must not lose values. Invalid metadata alone is left out of objects of all kinds.
     #[must_use]
     fn salvage(_damaged: &Damaged<K>) -> Option<K>
     where
@@ -122,7 +122,8 @@ impl<F> Shared<F> {
         K: Resource<DynamicType = ()> + Clone + DeserializeOwned,
     {
         // Parsing takes its time, so it is done before others have to wait for the fleet.
-        let salvaged = F::salvage(damaged).map(|mut object| {
+        let whole = if damaged.defect.is_in_metadata() { damaged.without_defects() } else { F::salvage(damaged) };
+        let salvaged = whole.map(|mut object| {
             F::trim(&mut object);
             object
         });

@@ -127,7 +127,7 @@ impl<K: Resource> Store<K> {
     pub fn apply_damaged(&mut self, metadata: &ObjectMeta, object: Option<K>, defect: Defect) -> Option<Change<K>> {
         let key = ObjectKey::of_meta(metadata);
         let is_known = |known: &Arc<K>| !self.unseen.contains(&key) && is_later(known.meta(), metadata);
-        if self.objects.get(&key).is_some_and(is_known) {
+        if self.objects.get(&key).is_some_and(is_known) || self.graves.hold(&key, metadata) {
             return None;
         }
         self.defects.insert(key.clone(), defect);
@@ -297,6 +297,21 @@ mod tests {
         assert!(store.apply(map("a", 6)).is_none());
         assert_eq!(versions(&store), Vec::<String>::new());
         assert!(store.apply(map("a", 8)).is_some(), "it was made again");
+    }
+
+    #[test]
+    fn damaged_answer_to_a_write_leaves_no_defect_of_a_deleted_object() {
+        let mut store = Store::default();
+        let key = ObjectKey::namespaced("ns", "a");
+        store.apply(map("a", 5));
+        store.delete(&map("a", 7).metadata);
+        assert!(store.apply_damaged(&map("a", 6).metadata, None, defect()).is_none());
+        assert!(!store.has(&key) && store.defect(&key).is_none());
+        assert!(
+            store.apply_damaged(&map("a", 8).metadata, Some(map("a", 8)), defect()).is_some(),
+            "it was created again"
+        );
+        assert!(store.defect(&key).is_some());
     }
 
     #[test]

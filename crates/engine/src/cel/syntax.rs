@@ -111,25 +111,48 @@ impl Places {
     }
 }
 
-/// How many brackets stand around each other. Those in texts do not count; those in comments do: it is a bound, not a measure.
+/// How many brackets stand around each other. Those in texts and comments do not count. After a text that the parser cannot read, it may go on anywhere: all
+/// brackets count there.
 #[must_use]
 pub fn bracket_depth(source: &str) -> usize {
+    let is_opening = |c: char| matches!(c, '(' | '[' | '{');
     let (mut depth, mut deepest) = (0_usize, 0);
-    let (mut rest, mut before) = (source, ' ');
-    while let Some(first) = rest.chars().next() {
-        let length = match first {
-            '\'' | '"' => text_length(rest, matches!(before, 'r' | 'R')),
-            other => other.len_utf8(),
-        };
+    let mut at = 0;
+    while let Some(first) = source[at..].chars().next() {
         match first {
             '(' | '[' | '{' => depth += 1,
             ')' | ']' | '}' => depth = depth.saturating_sub(1),
             _ => {}
         }
         deepest = deepest.max(depth);
-        (rest, before) = (&rest[length..], first);
+        match token_length(source, at) {
+            Some(length) => at += length,
+            None => return deepest.max(depth + source[at..].chars().filter(|c| is_opening(*c)).count()),
+        }
     }
     deepest
+}
+
+/// How long what begins at a place is: a text, a comment or a character. Nothing if it is a text that the parser cannot read.
+fn token_length(source: &str, at: usize) -> Option<usize> {
+    let rest = &source[at..];
+    match rest.chars().next()? {
+        '\'' | '"' => text_length(rest, is_raw(&source[..at])?),
+        '/' if rest.starts_with("//") => Some(rest.find('\n').unwrap_or(rest.len())),
+        other => Some(other.len_utf8()),
+    }
+}
+
+/// Whether a text is raw, given what is before its quote. Nothing if that is a word which only ends like the mark of one.
+fn is_raw(before: &str) -> Option<bool> {
+    let word = before.rfind(|c: char| !c.is_alphanumeric() && c != '_').map_or(before, |at| {
+        let end = before[at..].chars().next().map_or(0, char::len_utf8);
+        &before[at + end..]
+    });
+    match word.to_ascii_lowercase().as_str() {
+        "r" | "br" => Some(true),
+        word => (!word.ends_with('r')).then_some(false),
+    }
 }
 
 fn one_line(text: &str) -> String {
@@ -142,7 +165,6 @@ fn without_double_negations(source: &str) -> String {
     let mut rest = source;
     while let Some(first) = rest.chars().next() {
         let length = match first {
-            '\'' | '"' => text_length(rest, output.ends_with(['r', 'R'])),
             '!' | '-' => match second_negation(rest, first, &output) {
                 Some(length) => {
                     output.extend(std::iter::repeat_n(' ', length));
@@ -151,7 +173,8 @@ fn without_double_negations(source: &str) -> String {
                 }
                 None => 1,
             },
-            other => other.len_utf8(),
+            // What cannot be read is left as it is.
+            _ => token_length(source, source.len() - rest.len()).unwrap_or(rest.len()),
         };
         output.push_str(&rest[..length]);
         rest = &rest[length..];
@@ -170,17 +193,36 @@ fn second_negation(rest: &str, sign: char, before: &str) -> Option<usize> {
     (!is_operator).then(|| rest.len() - after.len())
 }
 
-/// How long the text is that begins here, with its quotes.
-fn text_length(rest: &str, is_raw: bool) -> usize {
-    let quote = if rest.starts_with("'''") || rest.starts_with("\"\"\"") { &rest[..3] } else { &rest[..1] };
+/// How long the text is that begins here, with its quotes. Nothing if it does not end on its line, where it has to, or has an invalid escape.
+fn text_length(rest: &str, is_raw: bool) -> Option<usize> {
+    let is_long = rest.starts_with("'''") || rest.starts_with("\"\"\"");
+    let quote = &rest[..if is_long { 3 } else { 1 }];
     let mut at = quote.len();
-    while at < rest.len() && !rest[at..].starts_with(quote) {
-        let mut characters = rest[at..].chars();
-        let first = characters.next().map_or(1, char::len_utf8);
-        let escaped = characters.next().map_or(0, char::len_utf8);
-        at += if rest[at..].starts_with('\\') && !is_raw { first + escaped } else { first };
+    loop {
+        let left = &rest[at..];
+        if left.starts_with(quote) {
+            return Some(at + quote.len());
+        }
+        at += match left.chars().next()? {
+            '\n' | '\r' if !is_long => return None,
+            '\\' if !is_raw => escape_length(left)?,
+            other => other.len_utf8(),
+        };
     }
-    (at + quote.len()).min(rest.len())
+}
+
+/// How long the escape is that begins here.
+fn escape_length(rest: &str) -> Option<usize> {
+    let (digits, radix) = match rest.chars().nth(1)? {
+        'a' | 'b' | 'f' | 'n' | 'r' | 't' | 'v' | '"' | '\'' | '`' | '?' | '\\' => return Some(2),
+        'x' | 'X' => (2..4, 16),
+        'u' => (2..6, 16),
+        'U' => (2..10, 16),
+        '0'..='3' => (1..4, 8),
+        _ => return None,
+    };
+    let end = digits.end;
+    rest.get(digits)?.chars().all(|digit| digit.is_digit(radix)).then_some(end)
 }
 
 #[cfg(test)]
@@ -203,6 +245,7 @@ mod tests {
             ("--a - -b--c", "  a - -b--c"),
             ("a---b == - - -1", "a-  b ==     -1"),
             ("'-' --a", "'-' --a"),
+            ("// don't !!\n!!a", "// don't !!\n  a"),
         ] {
             assert_eq!(without_double_negations(source), expected);
         }
@@ -212,7 +255,25 @@ mod tests {
     fn brackets_in_texts_do_not_count() {
         assert_eq!(bracket_depth("(a[b({})])"), 4);
         assert_eq!(bracket_depth(r"f('((\'((') + r'((\' + g()"), 1);
-        assert_eq!(bracket_depth("'((("), 0);
+        assert_eq!(bracket_depth("(a) // (((\n(b)"), 1);
+        assert_eq!(bracket_depth("'''((\n((''' + \"\"\"((\"((\"\"\" + (a)"), 1);
+        assert_eq!(bracket_depth(r"'\x41(\u00e9(\U0001F600(\101(' + (a)"), 1);
+    }
+
+    #[test]
+    fn all_brackets_count_after_a_text_that_cannot_be_read() {
+        for source in [
+            "// '\n((((true))))",
+            "'\n((((true)))) // '",
+            "// \"\n((((true)))) // \"",
+            r"'\q((((true))))'",
+            r"'\x'((((true))))'",
+            "'''\n((((true))))",
+            r"xr'\'' + ((((true)))) + ''",
+        ] {
+            assert!(bracket_depth(source) >= 4, "{source}");
+        }
+        assert_eq!(bracket_depth("'((("), 3);
     }
 
     /// The number of the only name in a tree that is this.

@@ -115,6 +115,8 @@ fn long_expressions_end_in_a_value_or_a_refusal() {
     let links = (MAX_LENGTH - 100) / 2;
     let long = [
         format!("{}true{}", "(".repeat(links), ")".repeat(links)),
+        format!("// '\n{}true{}", "(".repeat(links), ")".repeat(links)),
+        format!("'\n{}true{} // '", "(".repeat(links), ")".repeat(links)),
         format!("{}true", "!".repeat(2 * links + 1)),
         format!("{}1 == 1", "-".repeat(2 * links)),
         format!("1{} > 0", "+1".repeat(links)),

@@ -1,21 +1,27 @@
 //! Finds the values of an object that cannot be parsed, and parses the object without them.
 //!
-//! Only a status loses values. A spec without some of its values would ask for something else.
+//! Only metadata and a status lose values. A spec without some of its values would ask for
+//! something else.
 
 use k8s_openapi::jiff::Timestamp;
 use kube::api::ObjectMeta;
-use serde::de::{DeserializeOwned, Error as _};
+use serde::{
+    Deserialize,
+    de::{DeserializeOwned, Error as _},
+};
 use serde_json::{Map, Value, value::RawValue};
 use serde_path_to_error::Segment;
 
 use super::{Defect, Fields, date_time};
 
-/// How many values of one object are left out one by one, each at the price of one more parse. After
-/// that, each field of the status that still has an invalid value is left out as a whole.
+/// How many values are left out one by one, each at the price of one more parse of everything. After
+/// that, each list or map with an invalid value is filtered: each of its entries is parsed alone.
 const MAX_REPAIRS: usize = 16;
+/// How many lists in one entry of a list or a map are filtered. After that, the entry is left out.
+const MAX_FILTERS: usize = 16;
 
 /// One step from a value to a value inside.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Step {
     Field(String),
     Item(usize),
@@ -27,42 +33,128 @@ struct Failure {
     error: serde_json::Error,
 }
 
+/// What is parsed of an object for its metadata.
+#[derive(Deserialize)]
+struct WithMetadata {
+    metadata: ObjectMeta,
+}
+
+/// Metadata without the values that cannot be parsed.
+pub(super) struct Metadata {
+    pub(super) metadata: ObjectMeta,
+    /// The same as JSON.
+    pub(super) value: Value,
+    /// The first value that is left out.
+    pub(super) defect: Option<Defect>,
+}
+
 /// The object without the values of its status that cannot be parsed, and the first of these.
 /// There is no object if a value outside of its status cannot be parsed.
 pub(super) fn repair<K: DeserializeOwned>(fields: &Fields) -> (Option<K>, Option<Defect>) {
-    let (mut object, mut defect) = match parse_fields(fields) {
-        Ok(parsed) => parsed,
-        Err(defect) => return (None, Some(defect)),
-    };
-    let mut repairs = 0;
-    loop {
-        let failure = match parse(&object) {
-            Ok(object) => return (Some(object), defect),
-            Err(failure) => failure,
-        };
-        if respell_times(&mut object, &failure.path) {
-            continue;
-        }
-        defect.get_or_insert_with(|| Defect { path: display(&failure.path), message: failure.error.to_string() });
-        let path = if repairs < MAX_REPAIRS { innermost_item(&failure.path) } else { field_of_status(&failure.path) };
-        if !is_in_status(path) || !remove(&mut object, path) {
-            return (None, defect);
-        }
-        repairs += 1;
+    match parse_fields(fields) {
+        Ok((mut object, mut defect)) => (repair_field(&mut object, "status", &mut defect), defect),
+        Err(defect) => (None, Some(defect)),
     }
 }
 
-/// The metadata of an object.
-pub(super) fn repair_metadata(text: Option<&RawValue>) -> Result<ObjectMeta, serde_json::Error> {
+/// The metadata of an object. This fails only where the object has no name that can be parsed.
+pub(super) fn repair_metadata(text: Option<&RawValue>) -> Result<Metadata, serde_json::Error> {
     let text = text.ok_or_else(|| serde_json::Error::custom("the object has no metadata"))?;
-    let mut metadata: Value = serde_json::from_str(text.get())?;
+    let parts: Fields = serde_json::from_str(text.get())?;
+    for name in ["name", "namespace"] {
+        parts.get(name).map(|text| serde_json::from_str::<Option<String>>(text.get())).transpose()?;
+    }
+    let mut defect = None;
+    let mut object =
+        Value::Object(Map::from_iter([("metadata".to_owned(), parse_parts("metadata", parts, &mut defect))]));
+    let repaired: Option<WithMetadata> = repair_field(&mut object, "metadata", &mut defect);
+    let metadata = repaired.ok_or_else(|| serde_json::Error::custom("the metadata cannot be parsed"))?.metadata;
+    Ok(Metadata { metadata, value: object["metadata"].take(), defect })
+}
+
+/// Parses an object, and leaves out what cannot be parsed of one of its fields. The first value that
+/// is left out is the defect, unless there is one already.
+fn repair_field<K: DeserializeOwned>(object: &mut Value, field: &str, defect: &mut Option<Defect>) -> Option<K> {
+    let mut repairs = 0;
     loop {
-        match parse(&metadata) {
-            Ok(metadata) => return Ok(metadata),
-            Err(failure) if respell_times(&mut metadata, &failure.path) => {}
-            Err(failure) => return Err(failure.error),
+        let failure = match parse(object) {
+            Ok(object) => return Some(object),
+            Err(failure) => failure,
+        };
+        if respell_times(object, &failure.path) {
+            continue;
+        }
+        let Failure { path, error } = failure;
+        defect.get_or_insert_with(|| Defect { path: display(&path), message: error.to_string() });
+        if !matches!(path.first(), Some(Step::Field(first)) if first == field) {
+            return None;
+        }
+        let part = &path[..path.len().min(2)];
+        let is_removed = if repairs < MAX_REPAIRS {
+            repairs += 1;
+            remove(object, innermost_item(&path))
+        } else {
+            filter::<K>(object, part)
+        };
+        if !is_removed && !remove(object, part) {
+            return None;
         }
     }
+}
+
+/// Leaves out the entries of a list or a map that cannot be parsed. The price is that of parsing
+/// each entry a few times, however many are left out. False if none is.
+fn filter<K: DeserializeOwned>(object: &mut Value, path: &[Step]) -> bool {
+    let mut is_changed = false;
+    let mut keep = |step: Step, entry: &mut Value| {
+        let path = [path, &[step]].concat();
+        let is_kept = repair_entry::<K>(entry, &path, &mut is_changed);
+        is_changed |= !is_kept;
+        is_kept
+    };
+    match find(object, path) {
+        Some(Value::Array(items)) => items.retain_mut(|item| keep(Step::Item(0), item)),
+        Some(Value::Object(fields)) => fields.retain(|name, field| keep(Step::Field(name.clone()), field)),
+        _ => {}
+    }
+    is_changed
+}
+
+/// Leaves out what cannot be parsed of one entry of a list or a map. It is parsed in an object that
+/// has nothing else: what fails outside of the entry is no fault of it. False if nothing can be left
+/// of it.
+fn repair_entry<K: DeserializeOwned>(entry: &mut Value, path: &[Step], is_changed: &mut bool) -> bool {
+    let path: Vec<_> = path.iter().map(Step::in_alone).collect();
+    let mut object = path.iter().rev().fold(entry.take(), |value, step| match step {
+        Step::Field(name) => Value::Object(Map::from_iter([(name.clone(), value)])),
+        Step::Item(_) => Value::Array(vec![value]),
+    });
+    let mut is_kept = true;
+    for attempt in 0.. {
+        let failure = match parse::<K>(&object) {
+            Err(failure) if failure.path.starts_with(&path) => failure,
+            _ => break,
+        };
+        if respell_times(&mut object, &failure.path) {
+            *is_changed = true;
+            continue;
+        }
+        let innermost = innermost_item(&failure.path);
+        let is_removed = if innermost.len() <= path.len() || attempt >= MAX_REPAIRS + MAX_FILTERS {
+            false
+        } else if attempt < MAX_REPAIRS {
+            remove(&mut object, innermost)
+        } else {
+            list_in(&failure.path, path.len()).is_some_and(|list| filter::<K>(&mut object, list))
+        };
+        is_kept = is_removed;
+        if !is_kept {
+            break;
+        }
+        *is_changed = true;
+    }
+    *entry = find(&mut object, &path).map(Value::take).unwrap_or_default();
+    is_kept
 }
 
 /// The object as a value. A field of its status that is nested too deeply is left out.
@@ -71,7 +163,9 @@ fn parse_fields(fields: &Fields) -> Result<(Value, Option<Defect>), Defect> {
     for (name, text) in fields {
         let value = match serde_json::from_str(text.get()) {
             Ok(value) => value,
-            Err(_) if name == "status" => parse_status(text, &mut defect),
+            Err(_) if name == "status" => {
+                parse_parts(name, serde_json::from_str(text.get()).unwrap_or_default(), &mut defect)
+            }
             Err(error) => return Err(Defect { path: name.clone(), message: error.to_string() }),
         };
         object.insert(name.clone(), value);
@@ -79,13 +173,12 @@ fn parse_fields(fields: &Fields) -> Result<(Value, Option<Defect>), Defect> {
     Ok((Value::Object(object), defect))
 }
 
-/// The fields of a status that are not nested too deeply, and the first that is.
-fn parse_status(text: &RawValue, defect: &mut Option<Defect>) -> Value {
-    let fields: Fields = serde_json::from_str(text.get()).unwrap_or_default();
-    let parsed = fields.into_iter().filter_map(|(name, text)| match serde_json::from_str(text.get()) {
+/// The parts of a field that are not nested too deeply, and the first that is.
+fn parse_parts(field: &str, parts: Fields, defect: &mut Option<Defect>) -> Value {
+    let parsed = parts.into_iter().filter_map(|(name, text)| match serde_json::from_str(text.get()) {
         Ok(value) => Some((name, value)),
         Err(error) => {
-            defect.get_or_insert_with(|| Defect { path: format!("status.{name}"), message: error.to_string() });
+            defect.get_or_insert_with(|| Defect { path: format!("{field}.{name}"), message: error.to_string() });
             None
         }
     });
@@ -104,8 +197,14 @@ fn parse<T: DeserializeOwned>(value: &Value) -> Result<T, Failure> {
     })
 }
 
-fn is_in_status(path: &[Step]) -> bool {
-    matches!(path.first(), Some(Step::Field(field)) if field == "status")
+impl Step {
+    /// The step in an object that has nothing beside the value that the step leads to.
+    fn in_alone(&self) -> Self {
+        match self {
+            Self::Field(name) => Self::Field(name.clone()),
+            Self::Item(_) => Self::Item(0),
+        }
+    }
 }
 
 /// The path to the innermost list item on a path, or the whole path where there is none: an item
@@ -115,13 +214,14 @@ fn innermost_item(path: &[Step]) -> &[Step] {
     last.map_or(path, |last| &path[..=last])
 }
 
-/// The path to the field of the status that a path leads into.
-fn field_of_status(path: &[Step]) -> &[Step] {
-    &path[..path.len().min(2)]
+/// The path to the outermost list on a path, after so many steps.
+fn list_in(path: &[Step], after: usize) -> Option<&[Step]> {
+    let first = path.iter().skip(after).position(|step| matches!(step, Step::Item(_)))?;
+    Some(&path[..after + first])
 }
 
-/// Spells the time at a path in the way that the parser knows, and in a status all times in fields
-/// of that name: there may be thousands. False if there is no time.
+/// Spells the time at a path in the way that the parser knows, and all times in fields of that name
+/// in the same field of the object: there may be thousands. False if there is no time.
 fn respell_times(object: &mut Value, path: &[Step]) -> bool {
     if !find(object, path).is_some_and(respell_time) {
         return false;
@@ -130,8 +230,8 @@ fn respell_times(object: &mut Value, path: &[Step]) -> bool {
         Step::Field(name) => Some(name),
         Step::Item(_) => None,
     });
-    if let Some((status, name)) = object.get_mut("status").filter(|_| is_in_status(path)).zip(name) {
-        respell_fields(status, name);
+    if let Some((field, name)) = path.get(..1).and_then(|first| find(object, first)).zip(name) {
+        respell_fields(field, name);
     }
     true
 }

@@ -2,7 +2,7 @@
 
 use k8s_openapi::{
     api::{certificates::v1::CertificateSigningRequest, coordination::v1::Lease},
-    apimachinery::pkg::apis::meta::v1::Condition,
+    apimachinery::pkg::apis::meta::v1::{Condition, Time},
 };
 use kube::{
     api::{DynamicObject, PartialObjectMeta},
@@ -28,6 +28,20 @@ struct Spec {
     accepted: bool,
     #[serde(default)]
     size: i32,
+    #[serde(default)]
+    taints: Vec<Taint>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Taint {
+    #[serde(default, rename = "timeAdded")]
+    time_added: Option<Time>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Group {
+    name: String,
+    counts: Vec<i64>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -38,6 +52,10 @@ struct Status {
     observed: Option<i64>,
     #[serde(default)]
     counts: Vec<i64>,
+    #[serde(default)]
+    groups: Vec<Group>,
+    #[serde(default)]
+    texts: BTreeMap<String, Vec<String>>,
     #[serde(default)]
     free: Value,
 }
@@ -95,13 +113,95 @@ fn many_unusual_times_are_no_defects() {
 }
 
 #[test]
-fn field_of_a_status_with_too_many_defects_is_left_out_as_a_whole() {
-    let counts: Vec<_> = (0..10_000).map(|_| json!("many")).collect();
-    let conditions = [condition("A", "2026-01-01T00:00:00Z")];
+fn valid_items_stay_however_many_are_invalid() {
+    let invalid = (0..1000).map(|_| condition("invalid", "never"));
+    let valid = |type_| condition(type_, "2026-01-01T00:00:00.1234567890Z");
+    let conditions: Vec<_> = [valid("A")].into_iter().chain(invalid).chain([valid("B")]).collect();
+    let counts: Vec<_> = (0..10_000).map(|number| if number == 5000 { json!(7) } else { json!("many") }).collect();
     let damaged = damaged(&thing(&json!({}), &json!({ "conditions": conditions, "counts": counts })));
+    assert_eq!(damaged.defect.path, "status.conditions[1].lastTransitionTime");
     let left = damaged.without_defects().expect("its spec can be parsed");
-    assert_eq!(types(&left), ["A"], "the other fields stay");
-    assert!(left.status.is_some_and(|status| status.counts.is_empty()));
+    assert_eq!(types(&left), ["A", "B"]);
+    assert_eq!(left.status.expect("a status").counts, [7]);
+}
+
+#[test]
+fn valid_items_of_inner_lists_stay_however_many_are_invalid() {
+    let inner = |number: usize| {
+        let counts = (0..40).map(|at| if at == 20 { json!(number) } else { json!(null) });
+        json!({ "name": "group", "counts": counts.collect::<Vec<_>>() })
+    };
+    let groups: Vec<_> = (0..100).map(inner).chain([json!({ "counts": [1] }), json!("none")]).collect();
+    let by_name: serde_json::Map<_, _> = (0..40).map(|at| (at.to_string(), json!(["x", at]))).collect();
+    let left = damaged(&thing(&json!({}), &json!({ "groups": groups, "texts": by_name }))).without_defects();
+    let status = left.and_then(|left| left.status).expect("a status");
+    assert_eq!(status.groups.len(), 100);
+    for (at, group) in status.groups.iter().enumerate() {
+        assert_eq!((group.name.as_str(), &*group.counts), ("group", &[i64::try_from(at).expect("small")][..]));
+    }
+    assert_eq!(status.texts.len(), 40);
+    assert!(status.texts.values().all(|texts| *texts == ["x"]), "{:?}", status.texts);
+}
+
+#[test]
+fn many_unusual_times_in_a_spec_are_parsed_at_once() {
+    let times = vec!["2026-01-01T00:00:00.1234567890Z"; 10_000];
+    let taints: Vec<_> = times.iter().map(|time| json!({ "timeAdded": time })).collect();
+    let thing = parse(&thing(&json!({ "taints": taints }), &json!({}))).expect("nothing is wrong with it");
+    assert_eq!(thing.spec.taints.len(), 10_000);
+    assert!(thing.spec.taints.iter().all(|taint| taint.time_added.is_some()));
+}
+
+#[test]
+fn invalid_metadata_is_left_out() {
+    let object = |metadata: &str| {
+        format!(
+            r#"{{ "metadata": {{ "name": "one", {metadata} }}, "spec": {{ "size": 3 }}, "status": {{ "observed": 5 }} }}"#
+        )
+    };
+    let deep = nested(10_000);
+    for (metadata, path) in [
+        (r#""annotations": { "a": "b", "x": null }"#, "metadata.annotations.x"),
+        (r#""annotations": { "a": "b" }, "labels": { "a": null }"#, "metadata.labels.a"),
+        (r#""annotations": { "a": "b" }, "labels": 5"#, "metadata.labels"),
+        (r#""annotations": { "a": "b" }, "finalizers": [null]"#, "metadata.finalizers[0]"),
+        (r#""annotations": { "a": "b" }, "ownerReferences": [{ "name": 1 }]"#, "metadata.ownerReferences[0].name"),
+        (r#""annotations": { "a": "b" }, "deletionTimestamp": "soon""#, "metadata.deletionTimestamp"),
+        (r#""annotations": { "a": "b" }, "generation": "one""#, "metadata.generation"),
+        (&format!(r#""annotations": {{ "a": "b" }}, "labels": {deep}"#), "metadata.labels"),
+    ] {
+        let damaged = damaged(&object(metadata));
+        assert_eq!(damaged.defect.path, path);
+        assert!(damaged.defect.is_in_metadata());
+        let annotation = damaged.metadata.annotations.as_ref().and_then(|annotations| annotations.get("a"));
+        assert_eq!(annotation.map(String::as_str), Some("b"), "{path}");
+        let whole = damaged.without_defects().expect("its spec can be parsed");
+        assert_eq!((whole.metadata, whole.spec.size), (damaged.metadata, 3));
+        assert_eq!(whole.status.expect("a status").observed, Some(5));
+    }
+}
+
+#[test]
+fn metadata_keeps_what_is_valid_however_much_is_not() {
+    let mut labels: serde_json::Map<_, _> = (0..10_000).map(|at| (format!("l{at}"), Value::Null)).collect();
+    labels.insert("m".to_owned(), "valid".into());
+    let mut finalizers = vec![Value::Null; 1000];
+    finalizers.push("drover.dev/finalizer".into());
+    let metadata = json!({ "name": "one", "labels": labels, "finalizers": finalizers });
+    let damaged = damaged(&json!({ "metadata": metadata }).to_string());
+    assert_eq!(damaged.defect.path, "metadata.finalizers[0]");
+    assert_eq!(damaged.metadata.finalizers.as_deref(), Some(&["drover.dev/finalizer".to_owned()][..]));
+    let labels: Vec<_> = damaged.metadata.labels.into_iter().flatten().collect();
+    assert_eq!(labels, [("m".to_owned(), "valid".to_owned())]);
+}
+
+#[test]
+fn defect_of_a_spec_or_a_status_comes_before_one_of_the_metadata() {
+    let object = |rest: &str| format!(r#"{{ "metadata": {{ "name": "one", "labels": {{ "a": null }} }}, {rest} }}"#);
+    let in_spec = damaged(&object(r#""spec": { "size": "big" }"#));
+    assert_eq!((in_spec.defect.path.as_str(), in_spec.without_defects().is_none()), ("spec.size", true));
+    let in_status = damaged(&object(r#""status": { "observed": "x" }"#));
+    assert!(in_status.defect.is_in_status() && in_status.without_defects().is_some());
 }
 
 #[test]
@@ -153,6 +253,9 @@ fn damaged_object_spoils_neither_its_list_nor_its_watch() {
     let list: ObjectList<Decoded<DynamicObject>> = serde_json::from_str(&list).expect("a list");
     let is_whole: Vec<_> = list.items.iter().map(|item| item.0.is_ok()).collect();
     assert_eq!(is_whole, [false, true]);
+    let invalid = r#"{ "type": "ADDED", "object": { "metadata": { "name": "one", "finalizers": [null] } } }"#;
+    let event: WatchEvent<Decoded<DynamicObject>> = serde_json::from_str(invalid).expect("an event");
+    assert!(matches!(event, WatchEvent::Added(Decoded(Err(damaged))) if damaged.defect.is_in_metadata()));
     let event = format!(r#"{{ "type": "MODIFIED", "object": {one} }}"#);
     let event: WatchEvent<Decoded<DynamicObject>> = serde_json::from_str(&event).expect("an event");
     assert!(
@@ -177,7 +280,8 @@ fn times_of_built_in_kinds_are_clamped() {
 
 #[test]
 fn what_has_no_metadata_is_no_object() {
-    for text in ["", "1", "[]", "{}", r#"{ "metadata": 1 }"#, r#"{ "metadata": { "name": 1 } }"#] {
+    let invalid_namespace = r#"{ "metadata": { "name": "one", "namespace": [] } }"#;
+    for text in ["", "1", "[]", "{}", r#"{ "metadata": 1 }"#, r#"{ "metadata": { "name": 1 } }"#, invalid_namespace] {
         assert!(Decoded::<Thing>::parse(text).is_err(), "{text}");
     }
 }
