@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use drover_api::addon::Subject;
 use drover_engine::join::MAX_REQUESTS;
-use drover_runtime::{clock::Clock, pace::answered};
+use drover_runtime::{clock::Clock, decode::Decoded, pace::answered};
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use k8s_openapi::{
     ByteString,
@@ -69,18 +69,23 @@ pub(crate) enum NotIssued {
 impl Wish {
     /// Makes a key, asks for its certificate, and waits until there is one: an administrator may have to approve it first.
     pub(crate) async fn fulfil(&self, hub: Client, clock: &Clock) -> Result<Issued, NotIssued> {
-        let requests = Api::<CertificateSigningRequest>::all(hub);
-        self.check_room(&requests, clock).await?;
+        let requests = Api::<CertificateSigningRequest>::all(hub.clone());
+        let decoded = Api::<Decoded<CertificateSigningRequest>>::all(hub);
+        self.check_room(&decoded, clock).await?;
         let key = SigningKey::generate();
         let request = self.request(&key)?;
         let made = answered(clock, requests.create(&PostParams::default(), &request)).await?;
-        let certificate = answer(&requests, &made.name_any()).await?;
+        let certificate = answer(&decoded, &made.name_any()).await?;
         let key = key.to_pkcs8_pem(LineEnding::LF).map_err(|error| self.unwritable(&error))?;
         Ok(Issued { certificate, key: key.as_bytes().to_vec() })
     }
 
     /// Makes sure that there are not too many unanswered requests already. Who may not look goes on.
-    async fn check_room(&self, requests: &Api<CertificateSigningRequest>, clock: &Clock) -> Result<(), NotIssued> {
+    async fn check_room(
+        &self,
+        requests: &Api<Decoded<CertificateSigningRequest>>,
+        clock: &Clock,
+    ) -> Result<(), NotIssued> {
         let labels: Vec<_> = self.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
         let ours = ListParams::default().labels(&labels.join(","));
         let there = match answered(clock, requests.list(&ours)).await {
@@ -92,7 +97,9 @@ impl Wish {
             let is_ours = request.metadata.generate_name.as_deref() == Some(&self.prefix);
             is_ours && status.is_none_or(|status| status.certificate.is_none())
         };
-        if there.iter().filter(is_open).count() < MAX_REQUESTS { Ok(()) } else { Err(NotIssued::TooMany) }
+        // A request that cannot be parsed is none of this agent.
+        let readable = there.iter().filter_map(|request| request.0.as_ref().ok());
+        if readable.filter(is_open).count() < MAX_REQUESTS { Ok(()) } else { Err(NotIssued::TooMany) }
     }
 
     fn request(&self, key: &SigningKey) -> Result<CertificateSigningRequest, NotIssued> {
@@ -147,7 +154,7 @@ impl Wish {
 }
 
 /// Waits until a request is answered.
-async fn answer(requests: &Api<CertificateSigningRequest>, name: &str) -> Result<Vec<u8>, NotIssued> {
+async fn answer(requests: &Api<Decoded<CertificateSigningRequest>>, name: &str) -> Result<Vec<u8>, NotIssued> {
     let only = watcher::Config::default().fields(&format!("metadata.name={name}"));
     let mut seen = watcher(requests.clone(), only).default_backoff().boxed();
     let mut was_there = false;
@@ -155,8 +162,13 @@ async fn answer(requests: &Api<CertificateSigningRequest>, name: &str) -> Result
         match seen.try_next().await {
             Ok(Some(watcher::Event::Apply(request) | watcher::Event::InitApply(request))) => {
                 was_there = true;
-                if let Some(answer) = read(name, &request) {
-                    return answer;
+                match request.0 {
+                    Ok(request) => {
+                        if let Some(answer) = read(name, &request) {
+                            return answer;
+                        }
+                    }
+                    Err(damaged) => tracing::warn!(request = name, defect = %damaged.defect, "cannot parse a request"),
                 }
             }
             Ok(Some(watcher::Event::Delete(_)) | None) => return Err(NotIssued::Gone(name.to_owned())),
