@@ -27,6 +27,9 @@ use crate::{
 /// How long an answer is at least that is worth compressing.
 const WORTH_COMPRESSING: usize = 128 << 10;
 
+/// How many warnings one response has at most. Clients refuse responses with more than 100 headers.
+const MAX_WARNINGS: usize = 50;
+
 /// How much is read at most of what is too much.
 const MAX_WASTE: usize = 10 * MAX_BODY;
 
@@ -139,6 +142,15 @@ fn identify(server: &Server, headers: &HeaderMap, marks: &Extensions) -> Result<
     }
 }
 
+/// The first warnings, and how many more there are.
+fn limited(mut warnings: Vec<String>) -> Vec<String> {
+    if warnings.len() > MAX_WARNINGS {
+        let others = warnings.split_off(MAX_WARNINGS - 1).len();
+        warnings.push(format!("and {others} more warnings"));
+    }
+    warnings
+}
+
 fn text(body: Body) -> Response {
     let Body { code, media_type, bytes, warnings, retry_after } = body;
     let is_large = bytes.len() >= WORTH_COMPRESSING;
@@ -150,7 +162,7 @@ fn text(body: Body) -> Response {
         headers.insert(CONTENT_TYPE, media_type);
     }
     headers.insert("cache-control", HeaderValue::from_static("no-cache, private"));
-    for warning in warnings {
+    for warning in limited(warnings) {
         let quoted = warning.replace('\\', "\\\\").replace('"', "\\\"");
         if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
             headers.append(WARNING, value);
@@ -173,4 +185,18 @@ fn watch(watching: Box<Watching>) -> Response {
     let mut response = Response::new(HttpBody::from_stream(frames));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn responses_have_fewer_headers_than_clients_accept() {
+        let warnings = |count: usize| (0..count).map(|at| format!("warning {at}")).collect::<Vec<_>>();
+        assert_eq!(limited(warnings(MAX_WARNINGS)), warnings(MAX_WARNINGS));
+        let few = limited(warnings(1000));
+        assert_eq!(few.len(), MAX_WARNINGS);
+        assert_eq!(few.last().map(String::as_str), Some("and 951 more warnings"));
+    }
 }

@@ -26,6 +26,9 @@ use crate::{
 /// How long it is waited for a revision that has not come yet.
 pub(super) const PATIENCE: Duration = Duration::from_secs(3);
 
+/// How many objects that nest too deeply are named in warnings about a list.
+const MAX_NAMED: usize = 5;
+
 /// Which objects are asked for.
 pub(super) struct Selection {
     pub(super) labels: Labels,
@@ -78,10 +81,7 @@ impl Call<'_> {
         let wanted = self.wanted(true)?;
         let selection = self.selection()?;
         let page = self.page(&selection).await?;
-        self.warn(page.items.iter().filter(|stored| stored.is_too_deep()).map(|stored| {
-            let name = stored.position();
-            format!("{} {name:?} nests deeper than {MAX_DEPTH} levels: deeper fields are left out", self.kind.plural)
-        }));
+        self.warn(self.too_deep(&page.items));
         let mut metadata = json!({ "resourceVersion": page.revision.to_string() });
         if let Some(next) = &page.next {
             metadata["continue"] = token(next).into();
@@ -98,6 +98,21 @@ impl Call<'_> {
         }
         let objects: Vec<_> = page.items.iter().map(|stored| shown(stored, &self.kind, self.version())).collect();
         self.show_all(&objects, &metadata)
+    }
+
+    /// The warnings of objects that nest too deeply. Only the first are named.
+    fn too_deep(&self, items: &[Stored]) -> Vec<String> {
+        let plural = &self.kind.plural;
+        let deep = || items.iter().filter(|stored| stored.is_too_deep());
+        let named = deep().take(MAX_NAMED).map(|stored| {
+            let name = stored.position();
+            format!("{plural} {name:?} nests deeper than {MAX_DEPTH} levels: deeper fields are left out")
+        });
+        let others = deep().count().saturating_sub(MAX_NAMED);
+        let rest = (others > 0).then(|| {
+            format!("and {others} more {plural} nest deeper than {MAX_DEPTH} levels: deeper fields are left out")
+        });
+        named.chain(rest).collect()
     }
 
     /// The part of the list that is asked for.
