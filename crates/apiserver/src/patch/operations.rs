@@ -10,6 +10,8 @@ use crate::{
 
 /// More bytes than this are not copied by one patch.
 const MOST_COPIED: usize = 3 * 1024 * 1024;
+/// More items of lists than this are not moved by one patch to make room for others, or to close gaps.
+const MOST_MOVED: usize = 16 << 20;
 /// The depth of an object is not measured more often than this by one patch.
 const MAX_MEASURED: usize = 100;
 
@@ -74,7 +76,7 @@ fn syntax_error(error: &serde_json::Error, text: &[u8]) -> String {
 
 /// The object after the operations.
 pub(super) fn apply(object: &Value, operations: &[Map<String, Value>]) -> Result<Value, Refusal> {
-    let mut document = Document { root: object.clone(), copied: 0, depth: depth::of(object), measured: 0 };
+    let mut document = Document { root: object.clone(), copied: 0, moved: 0, depth: depth::of(object), measured: 0 };
     for operation in operations {
         document.apply(operation)?;
     }
@@ -85,6 +87,7 @@ pub(super) fn apply(object: &Value, operations: &[Map<String, Value>]) -> Result
 struct Document {
     root: Value,
     copied: usize,
+    moved: usize,
     /// How deeply it nests at most. It is not measured after each operation, because that takes as
     /// long as the object is large.
     depth: usize,
@@ -107,7 +110,7 @@ impl Document {
                 let depth = depth::of(&value);
                 self.add(path, value, depth)
             }
-            "remove" => self.place(text("path")?)?.remove().map(drop).ok_or(Refusal::Impossible),
+            "remove" => self.remove(text("path")?).map(drop),
             "replace" if text("path")?.is_empty() => {
                 let value = value();
                 if !value.is_object() && !value.is_array() {
@@ -133,7 +136,7 @@ impl Document {
             "move" => {
                 let (from, path) = (text("from")?, text("path")?);
                 let depth = self.depth.saturating_sub(levels(from));
-                let value = self.place(from)?.remove().ok_or(Refusal::Impossible)?;
+                let value = self.remove(from)?;
                 self.add(path, value, depth)
             }
             "copy" => {
@@ -151,7 +154,19 @@ impl Document {
     /// Adds a value that has so many levels at most.
     fn add(&mut self, path: &str, value: Value, depth: usize) -> Result<(), Refusal> {
         self.deepen(path, &value, depth)?;
+        self.count_moved(path)?;
         self.place(path)?.add(value).ok_or(Refusal::Impossible)
+    }
+
+    fn remove(&mut self, path: &str) -> Result<Value, Refusal> {
+        self.count_moved(path)?;
+        self.place(path)?.remove().ok_or(Refusal::Impossible)
+    }
+
+    /// Counts the items after a place in a list: all of them move when one is added or removed there.
+    fn count_moved(&mut self, path: &str) -> Result<(), Refusal> {
+        self.moved += self.place(path)?.items_after();
+        if self.moved <= MOST_MOVED { Ok(()) } else { Err(Refusal::Impossible) }
     }
 
     /// Prepares for a value of so many levels at most at a path. The object never has more levels
@@ -213,6 +228,11 @@ impl<'a> Place<'a> {
             Value::Array(items) => items.get(index(&self.key, items.len())?),
             _ => None,
         }
+    }
+
+    fn items_after(&self) -> usize {
+        let Value::Array(items) = &*self.parent else { return 0 };
+        index(&self.key, items.len()).map_or(0, |place| items.len().saturating_sub(place))
     }
 
     fn add(self, value: Value) -> Option<()> {
