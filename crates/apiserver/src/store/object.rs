@@ -1,6 +1,10 @@
 //! An object as it is kept: the JSON that is sent to whoever asks, ready to send.
 
-use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 use bytes::Bytes;
 use serde_json::{Map, Value};
@@ -213,14 +217,22 @@ impl Draft {
         Some(())
     }
 
+    /// An item is the same as one that is replaced by its place, if the lists have the same length. Otherwise only one that equals exactly one old item is
+    /// that item: what is left out of another one stays with that one.
     fn write_items(&mut self, items: &[Value], old: &[Value], text: &[u8]) -> Option<()> {
         let texts = depth::members(text);
+        let places = (items.len() != old.len()).then(|| only_places(old));
         self.text.push(b'[');
         for (at, item) in items.iter().enumerate() {
             if at > 0 {
                 self.text.push(b',');
             }
-            let old = old.get(at).zip(texts.get(at)).map(|(value, (_, text))| Replaced { value, text });
+            let place = match &places {
+                None => Some(at),
+                Some(places) => places.get(item.to_string().as_str()).copied().flatten(),
+            };
+            let old = place.and_then(|place| old.get(place).zip(texts.get(place)));
+            let old = old.map(|(value, (_, text))| Replaced { value, text });
             self.write(item, old)?;
         }
         self.text.push(b']');
@@ -243,4 +255,13 @@ impl Draft {
         let rest = stored.bytes().strip_prefix(head).and_then(|rest| rest.strip_prefix(number.as_bytes()));
         rest == Some(tail)
     }
+}
+
+/// Where each item of a list is, if it is there once.
+fn only_places(items: &[Value]) -> HashMap<String, Option<usize>> {
+    let mut places = HashMap::new();
+    for (at, item) in items.iter().enumerate() {
+        places.entry(item.to_string()).and_modify(|place| *place = None).or_insert(Some(at));
+    }
+    places
 }
