@@ -611,9 +611,16 @@ fn marking_a_work() -> Vec<Row> {
     let labelled = || marked(json!({ "labels": { "work.open-cluster-management.io/manifestworkreplicaset": "a.b" } }));
     let finalizers = json!({ "finalizers": ["cluster.open-cluster-management.io/manifest-work-cleanup"] });
     let left_alone = "leave metadata.labels and metadata.annotations of the ManifestWork as they are";
+    let spec_left_alone = "leave spec and metadata.ownerReferences of the ManifestWork as they are";
+    let owner = json!({ "apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": "1" });
+    let owned = marked(json!({ "ownerReferences": [owner] }));
+    let mut other_spec = work("c10", "kept", work_spec(None));
+    other_spec["spec"]["deleteOption"] = json!({ "propagationPolicy": "Orphan" });
     vec![
         AgentOfC10.changes(noted()).refused(REPORT_WORK, left_alone),
         AgentOfC10.changes(labelled()).refused(REPORT_WORK, left_alone),
+        AgentOfC10.changes(owned).refused(REPORT_WORK, spec_left_alone),
+        AgentOfC10.changes(other_spec).refused(REPORT_WORK, spec_left_alone),
         AgentOfC10.changes(marked(finalizers)).allowed(),
         Admin.changes(noted()).allowed(),
     ]
