@@ -159,9 +159,10 @@ pub fn check(object: &Value, kind: &Kind, version: &Version) -> Result<(), Failu
     checked.map_err(|problem| mishandled(object, kind, &version.name, &problem))
 }
 
-/// The fields in the metadata of an object of a custom kind that are no fields of metadata; they are dropped.
-pub fn drop_unknown_metadata(object: &mut Value) -> Vec<String> {
-    custom::drop_unknown(object).into_iter().map(|path| unknown_field(&path)).collect()
+/// The fields in the metadata of an object of a custom kind that are no fields of metadata; they are dropped. In maps and lists of texts, null is an empty
+/// text, as in those of built-in kinds.
+pub fn tidy_metadata(object: &mut Value) -> Vec<String> {
+    custom::tidy(object).into_iter().map(|path| unknown_field(&path)).collect()
 }
 
 /// What is said of a field that the kind does not have.

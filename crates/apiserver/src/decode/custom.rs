@@ -4,8 +4,11 @@ use std::sync::{Arc, LazyLock};
 
 use serde_json::{Value, json};
 
-use super::typed;
-use crate::schema::Schema;
+use super::{
+    trim::{self, Found},
+    typed,
+};
+use crate::{field::Path, schema::Schema};
 
 /// What metadata is made of.
 static METADATA: LazyLock<Schema> = LazyLock::new(|| {
@@ -48,10 +51,11 @@ pub(super) fn check_metadata(object: &Value) -> Result<(), String> {
     typed::check(metadata, "ObjectMeta", &METADATA)
 }
 
-/// Drops the fields that metadata does not have, and says which.
-pub(super) fn drop_unknown(object: &mut Value) -> Vec<String> {
+/// Drops the fields that metadata does not have, and says which. Nulls in maps and lists of texts become empty texts.
+pub(super) fn tidy(object: &mut Value) -> Vec<String> {
     let Some(metadata) = object.get_mut("metadata") else { return Vec::new() };
-    let mut found = Vec::new();
-    super::trim::drop_unknown(metadata, &METADATA, "metadata", &mut found);
-    found
+    let mut found = Found::default();
+    trim::drop_unknown(metadata, &METADATA, &Path::Root.field("metadata"), &mut found);
+    trim::fill_texts(metadata, &METADATA);
+    found.paths
 }

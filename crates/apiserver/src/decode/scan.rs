@@ -9,6 +9,9 @@ use crate::depth::{MAX_PARSED_DEPTH, TooDeep};
 /// The most fields that are told of.
 const TOLD: usize = 100;
 
+/// No more fields are told of after so many bytes of paths. One name can be as long as a body.
+const MAX_SHOWN: usize = 256 << 10;
+
 /// What the text is in the middle of.
 enum Open {
     /// An object, with the fields so far and the last of them.
@@ -19,7 +22,7 @@ enum Open {
 
 /// The fields that are said twice, as errors; or what makes the text no JSON.
 pub(super) fn duplicates(text: &[u8]) -> Result<Vec<String>, String> {
-    let mut scanner = Scanner { text, at: 0, open: Vec::new(), found: Vec::new() };
+    let mut scanner = Scanner { text, at: 0, open: Vec::new(), found: Vec::new(), shown: 0 };
     scanner.value()?;
     while !scanner.open.is_empty() {
         scanner.go_on()?;
@@ -35,6 +38,8 @@ struct Scanner<'a> {
     at: usize,
     open: Vec<Open>,
     found: Vec<String>,
+    /// How many bytes of paths were written.
+    shown: usize,
 }
 
 fn unexpected(byte: u8, context: &str) -> String {
@@ -141,10 +146,11 @@ impl Scanner<'_> {
     }
 
     fn note(&mut self, name: String) {
-        let path = self.path();
         let Some(Open::Object { seen, field }) = self.open.last_mut() else { return };
         field.clone_from(&name);
-        if !seen.insert(name.clone()) && self.found.len() < TOLD {
+        if !seen.insert(name.clone()) && self.found.len() < TOLD && self.shown < MAX_SHOWN {
+            let path = self.path();
+            self.shown += path.len() + name.len();
             let path = if path.is_empty() { name } else { format!("{path}.{name}") };
             let error = format!("duplicate field {path:?}");
             if !self.found.contains(&error) {

@@ -251,7 +251,7 @@ fn metadata_is_a_record_in_all_kinds() {
     let told = check(&object, &foo, &foo.versions[0]).unwrap_err().message;
     assert!(told.ends_with("Go struct field OwnerReference.ownerReferences.name of type string"), "{told}");
     let mut object = json!({ "metadata": { "name": "a", "foo": 1 }, "other": 1 });
-    assert_eq!(drop_unknown_metadata(&mut object), ["unknown field \"metadata.foo\""]);
+    assert_eq!(tidy_metadata(&mut object), ["unknown field \"metadata.foo\""]);
     assert_eq!(object, json!({ "metadata": { "name": "a" }, "other": 1 }));
 }
 
@@ -288,4 +288,25 @@ fn aliases_can_not_nest_deeper_than_the_limit() {
         let problem = read_yaml(text(levels).as_bytes()).unwrap_err();
         assert!(problem.contains("exceeded max depth"), "{problem}");
     }
+}
+
+#[test]
+fn null_in_maps_and_lists_of_texts_is_an_empty_text() {
+    let mut object = json!({ "metadata": {
+        "name": "a", "labels": { "a": null, "b": "c" }, "annotations": { "x": null }, "finalizers": [null, "a/b"],
+    }});
+    assert!(tidy_metadata(&mut object).is_empty());
+    let expected = json!({ "metadata": {
+        "name": "a", "labels": { "a": "", "b": "c" }, "annotations": { "x": "" }, "finalizers": ["", "a/b"],
+    }});
+    assert_eq!(object, expected);
+}
+
+/// A body that has one name of 1.5 MB around many fields is read once, not once for each field.
+#[test]
+fn long_name_around_many_fields_is_cheap() {
+    let fields: Vec<_> = (0..100_000).map(|at| format!("\"{at}\":1,\"a\":{{\"x\":1,\"x\":1}}")).collect();
+    let body = format!("{{\"{}\":{{{}}}}}", "n".repeat(1_500_000), fields.join(","));
+    let (_, twice) = read_json(body.as_bytes()).expect("it is JSON");
+    assert_eq!(twice.len(), 1);
 }

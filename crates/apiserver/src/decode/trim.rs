@@ -1,26 +1,50 @@
 //! What is left of an object of a built-in kind when it is read into a record and written again.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use crate::schema::{Additional, Schema, Type};
+use crate::{
+    field::Path,
+    schema::{Additional, Schema, Type},
+};
+
+/// The most bytes of paths that are shown. One name can be as long as a body.
+const MAX_SHOWN: usize = 256 << 10;
 
 /// Drops what the kind does not have and what says nothing. The fields that the kind does not have are told, as errors.
 pub fn trim(object: &mut Value, schema: &Schema) -> Vec<String> {
-    let mut found = Vec::new();
-    drop_unknown(object, schema, "", &mut found);
+    let mut found = Found::default();
+    drop_unknown(object, schema, &Path::Root, &mut found);
+    fill_texts(object, schema);
     drop_empty(object, schema);
-    found.into_iter().map(|path| super::unknown_field(&path)).collect()
+    found.paths.into_iter().map(|path| super::unknown_field(&path)).collect()
+}
+
+/// Where fields were that the schema does not have.
+#[derive(Default)]
+pub(super) struct Found {
+    pub(super) paths: Vec<String>,
+    shown: usize,
+}
+
+impl Found {
+    fn add(&mut self, path: &Path<'_>) {
+        if self.shown < MAX_SHOWN {
+            let path = path.to_string();
+            self.shown += path.len();
+            self.paths.push(path);
+        }
+    }
 }
 
 /// Drops the fields that the schema does not have, and says where they were.
-pub(super) fn drop_unknown(value: &mut Value, schema: &Schema, path: &str, found: &mut Vec<String>) {
+pub(super) fn drop_unknown(value: &mut Value, schema: &Schema, path: &Path<'_>, found: &mut Found) {
     match value {
         Value::Object(members) if !schema.properties.is_empty() => {
             members.retain(|name, member| {
-                let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+                let path = path.field(name);
                 let Some(inner) = schema.field(name) else {
                     if !schema.is_open() {
-                        found.push(path);
+                        found.add(&path);
                     }
                     return schema.is_open();
                 };
@@ -31,15 +55,48 @@ pub(super) fn drop_unknown(value: &mut Value, schema: &Schema, path: &str, found
         Value::Object(members) => {
             let Some(Additional::Schema(inner)) = &schema.additional_properties else { return };
             for (name, member) in members {
-                drop_unknown(member, inner, &format!("{path}.{name}"), found);
+                drop_unknown(member, inner, &path.field(name), found);
             }
         }
         Value::Array(items) => {
             let Some(inner) = &schema.items else { return };
             for (index, item) in items.iter_mut().enumerate() {
-                drop_unknown(item, inner, &format!("{path}[{index}]"), found);
+                drop_unknown(item, inner, &path.index(index), found);
             }
         }
+        _ => {}
+    }
+}
+
+/// Makes empty texts of nulls in maps and lists of texts, as Go does.
+pub(super) fn fill_texts(value: &mut Value, schema: &Schema) {
+    let inner = match value {
+        Value::Object(members) if !schema.properties.is_empty() => {
+            for (name, member) in members {
+                if let Some(inner) = schema.properties.get(name) {
+                    fill_texts(member, inner);
+                }
+            }
+            return;
+        }
+        Value::Object(_) => match &schema.additional_properties {
+            Some(Additional::Schema(inner)) => inner,
+            _ => return,
+        },
+        Value::Array(_) => match &schema.items {
+            Some(inner) => inner,
+            None => return,
+        },
+        _ => return,
+    };
+    let is_text = inner.type_ == Some(Type::String);
+    let fill = |entry: &mut Value| match entry {
+        Value::Null if is_text => *entry = Value::from(""),
+        entry => fill_texts(entry, inner),
+    };
+    match value {
+        Value::Object(members) => members.values_mut().for_each(fill),
+        Value::Array(items) => items.iter_mut().for_each(fill),
         _ => {}
     }
 }
@@ -56,13 +113,6 @@ fn drop_empty(value: &mut Value, schema: &Schema) {
                 is_needed || !(says_nothing(member, inner) || (is_zero(member) && leaves_out_zero(schema, name)))
             });
         }
-        Value::Object(members) => {
-            if let Some(Additional::Schema(inner)) = &schema.additional_properties
-                && inner.type_ == Some(Type::String)
-            {
-                fill_texts(members);
-            }
-        }
         Value::Array(items) => {
             if let Some(inner) = &schema.items {
                 for item in items {
@@ -71,13 +121,6 @@ fn drop_empty(value: &mut Value, schema: &Schema) {
             }
         }
         _ => {}
-    }
-}
-
-/// A map of texts has a text under every key.
-fn fill_texts(members: &mut Map<String, Value>) {
-    for member in members.values_mut().filter(|member| member.is_null()) {
-        *member = Value::from("");
     }
 }
 

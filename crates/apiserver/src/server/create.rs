@@ -115,7 +115,7 @@ impl Call<'_> {
         match self.kind.origin {
             Origin::Custom => {
                 let dropped = prune(object, &self.version().schema);
-                found.extend(decode::drop_unknown_metadata(object));
+                found.extend(decode::tidy_metadata(object));
                 found.extend(dropped.iter().map(|path| decode::unknown_field(path)));
             }
             Origin::BuiltIn | Origin::Review => found.extend(decode::trim(object, &self.version().schema)),
