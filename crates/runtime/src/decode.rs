@@ -67,7 +67,7 @@ impl<K: DeserializeOwned> Decoded<K> {
             return Ok(Self(Ok(object)));
         }
         let mut fields = fields_of(text)?;
-        let Metadata { metadata, value, defect } = repair_metadata(fields.get("metadata").map(|text| &**text))?;
+        let Metadata { parsed: metadata, value, defect } = repair_metadata(fields.get("metadata").map(|text| &**text))?;
         fields.insert("metadata".to_owned(), to_raw_value(&value)?);
         let (object, found) = repair(&fields);
         Ok(Self(match (object, found.or(defect)) {

@@ -305,7 +305,9 @@ mod tests {
         let conditions = verified["status"]["conditions"].as_array_mut().expect("a list");
         conditions[1]["status"] = json!("True");
         conditions[1]["reason"] = json!("Proven");
-        conditions.iter_mut().for_each(|condition| condition["message"] = json!(set.as_str()));
+        for condition in conditions.iter_mut() {
+            condition["message"] = json!(set.as_str());
+        }
         scene.on_cluster("one", "hello", &verified);
         let verdict = |scene: &Scene| {
             roll_out(scene);

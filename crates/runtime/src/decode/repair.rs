@@ -41,7 +41,7 @@ struct WithMetadata {
 
 /// Metadata without the values that cannot be parsed.
 pub(super) struct Metadata {
-    pub(super) metadata: ObjectMeta,
+    pub(super) parsed: ObjectMeta,
     /// The same as JSON.
     pub(super) value: Value,
     /// The first value that is left out.
@@ -68,8 +68,8 @@ pub(super) fn repair_metadata(text: Option<&RawValue>) -> Result<Metadata, serde
     let mut object =
         Value::Object(Map::from_iter([("metadata".to_owned(), parse_parts("metadata", parts, &mut defect))]));
     let repaired: Option<WithMetadata> = repair_field(&mut object, "metadata", &mut defect);
-    let metadata = repaired.ok_or_else(|| serde_json::Error::custom("the metadata cannot be parsed"))?.metadata;
-    Ok(Metadata { metadata, value: object["metadata"].take(), defect })
+    let parsed = repaired.ok_or_else(|| serde_json::Error::custom("the metadata cannot be parsed"))?.metadata;
+    Ok(Metadata { parsed, value: object["metadata"].take(), defect })
 }
 
 /// Parses an object, and leaves out what cannot be parsed of one of its fields. The first value that
