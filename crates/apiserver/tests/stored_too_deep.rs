@@ -218,6 +218,20 @@ async fn changes_elsewhere_keep_what_is_too_deep() {
 }
 
 #[tokio::test]
+async fn item_that_is_removed_leaves_its_content_to_no_other_item() {
+    let data = |value: u32| nested(150).replace('1', &value.to_string());
+    let items = format!(r#"[{{"data":{},"name":"a"}},{{"data":{},"name":"b"}}]"#, data(1), data(2));
+    let stored = widget("deep", 2, &json!({})).replace(r#""small":{"a":1}"#, &format!(r#""items":{items}"#));
+    let world = World::new().await.with_stored("widgets.example.com", "default/deep", &stored).await;
+    let path = format!("{WIDGETS}/deep");
+    let operations = json!([{ "op": "remove", "path": "/items/0" }]);
+    world.ask("PATCH", &path, OPERATIONS, &operations).await.unwrap();
+    let whole = world.get(&path).await.unwrap();
+    assert!(whole.contains(&format!(r#""items":[{{"data":{},"name":"b"}}]"#, data(2))), "{whole}");
+    world.server.stop().await;
+}
+
+#[tokio::test]
 async fn what_is_too_deep_is_deleted_with_finalizers_and_dependents() {
     let metadata = json!({ "finalizers": ["example.com/one", "example.com/two"] });
     let world = World::new().await.with_widget("deep", 200, &metadata).await;

@@ -273,6 +273,17 @@ fn moves_that_do_not_nest_deeper_are_done() {
     assert_eq!(patched(&object, &operations.into()).unwrap(), object);
 }
 
+/// An item that is added at the front of a list moves all others.
+#[test]
+fn operations_can_not_move_too_many_items() {
+    let to_the_front = |items: usize, times: usize| {
+        let operations: Vec<Value> = (0..times).map(|_| json!({ "op": "add", "path": "/a/0", "value": 1 })).collect();
+        patched(&json!({ "a": vec![0; items] }), &operations.into()).map(drop).map_err(|failure| failure.code)
+    };
+    assert_eq!(to_the_front(1000, 1000), Ok(()));
+    assert_eq!(to_the_front(200_000, 1000), Err(422));
+}
+
 #[test]
 fn operations_that_nest_too_deeply_are_not_read() {
     for levels in [200, 8000, 500_000] {
