@@ -286,6 +286,9 @@ fn work_spec(executor: Option<&str>) -> Value {
     spec
 }
 
+/// What an agent reads that changes what its work says.
+const SPEC_LEFT_ALONE: &str = "leave spec and metadata.ownerReferences of the ManifestWork as they are";
+
 fn work(cluster: &str, name: &str, spec: Value) -> Value {
     let metadata = json!({ "name": name, "namespace": cluster });
     object("work.open-cluster-management.io/v1", "ManifestWork", metadata, spec)
@@ -310,7 +313,7 @@ fn naming_an_executor() -> Vec<Row> {
         Trusted.creates(new("c1", Some("owner"))).refused(EXECUTE, owner),
         Trusted.creates(new("c10", Some("deployer"))).refused(EXECUTE, on_c10),
         Deployer.creates(new("c10", Some("deployer"))).allowed(),
-        AgentOfC1.changes(kept("c1")).refused(EXECUTE, on_c1),
+        AgentOfC1.changes(kept("c1")).refused_twice([(EXECUTE, on_c1), (REPORT_WORK, SPEC_LEFT_ALONE)]),
     ]
 }
 
@@ -337,7 +340,9 @@ fn changing_what_an_executor_applies() -> Vec<Row> {
         User.changes(work("c1", "kept", stripped)).allowed(),
         User.changes(labelled("kept")).allowed(),
         Trusted.changes(work("c1", "kept", work_spec(None))).refused(EXECUTE, owner),
-        AgentOfC1.changes(work("c1", "kept", work_spec(None))).refused(EXECUTE, owner),
+        AgentOfC1
+            .changes(work("c1", "kept", work_spec(None)))
+            .refused_twice([(EXECUTE, owner), (REPORT_WORK, SPEC_LEFT_ALONE)]),
         AgentOfC1.changes(finalized("kept")).allowed(),
         Admin.changes(work("c1", "kept", work_spec(None))).allowed(),
         User.changes(work("c1", "large", orphan.clone())).refused(EXECUTE, deployer),
@@ -603,7 +608,7 @@ fn reporting_on_an_addon() -> Vec<Row> {
 
 fn marking_a_work() -> Vec<Row> {
     let marked = |metadata: Value| {
-        let mut work = work("c10", "kept", work_spec(None));
+        let mut work = work("c10", "kept", json!({}));
         work["metadata"].as_object_mut().expect("metadata").extend(metadata.as_object().expect("metadata").clone());
         work
     };
@@ -611,16 +616,14 @@ fn marking_a_work() -> Vec<Row> {
     let labelled = || marked(json!({ "labels": { "work.open-cluster-management.io/manifestworkreplicaset": "a.b" } }));
     let finalizers = json!({ "finalizers": ["cluster.open-cluster-management.io/manifest-work-cleanup"] });
     let left_alone = "leave metadata.labels and metadata.annotations of the ManifestWork as they are";
-    let spec_left_alone = "leave spec and metadata.ownerReferences of the ManifestWork as they are";
     let owner = json!({ "apiVersion": "v1", "kind": "ConfigMap", "name": "gone", "uid": "1" });
     let owned = marked(json!({ "ownerReferences": [owner] }));
-    let mut other_spec = work("c10", "kept", work_spec(None));
-    other_spec["spec"]["deleteOption"] = json!({ "propagationPolicy": "Orphan" });
+    let other_spec = work("c10", "kept", json!({ "deleteOption": { "propagationPolicy": "Orphan" } }));
     vec![
         AgentOfC10.changes(noted()).refused(REPORT_WORK, left_alone),
         AgentOfC10.changes(labelled()).refused(REPORT_WORK, left_alone),
-        AgentOfC10.changes(owned).refused(REPORT_WORK, spec_left_alone),
-        AgentOfC10.changes(other_spec).refused(REPORT_WORK, spec_left_alone),
+        AgentOfC10.changes(owned).refused(REPORT_WORK, SPEC_LEFT_ALONE),
+        AgentOfC10.changes(other_spec).refused(REPORT_WORK, SPEC_LEFT_ALONE),
         AgentOfC10.changes(marked(finalizers)).allowed(),
         Admin.changes(noted()).allowed(),
     ]
