@@ -159,8 +159,8 @@ pub fn check(object: &Value, kind: &Kind, version: &Version) -> Result<(), Failu
     checked.map_err(|problem| mishandled(object, kind, &version.name, &problem))
 }
 
-/// The fields in the metadata of an object of a custom kind that are no fields of metadata; they are dropped. In maps and lists of texts, null is an empty
-/// text, as in those of built-in kinds.
+/// Drops the fields that metadata does not have from an object of a custom kind, and returns them as
+/// errors. In maps and lists of strings, null becomes an empty string, as in built-in kinds.
 pub fn tidy_metadata(object: &mut Value) -> Vec<String> {
     custom::tidy(object).into_iter().map(|path| unknown_field(&path)).collect()
 }

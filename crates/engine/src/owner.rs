@@ -2,7 +2,7 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 
-/// Makes somebody an owner, and who controls the object, unless somebody else does.
+/// Adds an owner reference, as the controller unless the object has another controller.
 pub fn own(owners: &mut Vec<OwnerReference>, owner: &OwnerReference) {
     let group = |owner: &OwnerReference| owner.api_version.split_once('/').map(|(group, _)| group.to_owned());
     let is_same =

@@ -1,8 +1,8 @@
-//! Which clusters are in: whom a placement says that it selects, which clusters answer, and when one that nothing selects is
-//! left out.
+//! Which clusters are in: which a placement selects, which are reachable, and when one that nothing
+//! selects is left out.
 //!
-//! A cluster loses what it has only if that is sure: a placement that is not there or not decided on, a slice of a decision that
-//! is being rewritten, and a cluster that does not answer are no reasons.
+//! A cluster loses what it has only if that is certain. A placement that is missing or undecided, a
+//! slice of a decision that is being rewritten, and an unreachable cluster are no reasons.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ const CONFIRMATION: Duration = Duration::from_secs(10);
 pub enum Known<T> {
     /// It is this.
     There(T),
-    /// It is there, and nobody knows as what.
+    /// It exists, and cannot be parsed.
     Unreadable,
     /// It is not there.
     Missing,
@@ -37,9 +37,9 @@ pub enum Known<T> {
 pub enum Source {
     /// A placement in the add-on's list.
     Listed(PlacementRef),
-    /// A placement that is only named as the canaries of another: it gives nobody anything.
+    /// A placement that is only named as the canaries of another. It assigns nothing.
     Canaries(PlacementRef),
-    /// Nobody: they have the add-on all the same.
+    /// No placement: the add-on is on the cluster all the same.
     Nobody,
 }
 

@@ -1,7 +1,7 @@
 //! The planner of rollouts: what each cluster is given now, and why the others wait.
 //!
-//! It is generic over the [`Revision`] that clusters are moved to. Add-ons and sets of works are rolled out by it; here both are called add-ons,
-//! and what a cluster is given of them a set.
+//! It is generic over the [`Revision`] that clusters are moved to. Add-ons and sets of works are
+//! rolled out by it; here both are called add-ons, and what a cluster is given of them a set.
 //!
 //! An add-on has one [`Lane`](lane::Lane) for each placement in its list, and one for clusters that no placement selects. What has to outlive
 //! the process is handed in and handed back as [`RolloutProgress`](drover_api::drover::RolloutProgress); everything else is kept by cluster, so that a change of one costs a

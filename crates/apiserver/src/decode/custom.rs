@@ -51,7 +51,8 @@ pub(super) fn check_metadata(object: &Value) -> Result<(), String> {
     typed::check(metadata, "ObjectMeta", &METADATA)
 }
 
-/// Drops the fields that metadata does not have, and says which. Nulls in maps and lists of texts become empty texts.
+/// Drops the fields that metadata does not have, and returns their paths. Nulls in maps and lists of
+/// strings become empty strings.
 pub(super) fn tidy(object: &mut Value) -> Vec<String> {
     let Some(metadata) = object.get_mut("metadata") else { return Vec::new() };
     let mut found = Found::default();

@@ -9,7 +9,7 @@ use crate::depth::{MAX_PARSED_DEPTH, TooDeep};
 /// The most fields that are told of.
 const TOLD: usize = 100;
 
-/// No more fields are told of after so many bytes of paths. One name can be as long as a body.
+/// The most bytes of paths that are reported. One name can be as long as a body.
 const MAX_SHOWN: usize = 256 << 10;
 
 /// What the text is in the middle of.

@@ -10,7 +10,7 @@ use crate::{
 
 /// More bytes than this are not copied by one patch.
 const MOST_COPIED: usize = 3 * 1024 * 1024;
-/// More items of lists than this are not moved by one patch to make room for others, or to close gaps.
+/// The most list items that one patch moves to make room for others or to close gaps.
 const MOST_MOVED: usize = 16 << 20;
 /// The depth of an object is not measured more often than this by one patch.
 const MAX_MEASURED: usize = 100;

@@ -217,8 +217,9 @@ impl Draft {
         Some(())
     }
 
-    /// An item is the same as one that is replaced by its place, if the lists have the same length. Otherwise only one that equals exactly one old item is
-    /// that item: what is left out of another one stays with that one.
+    /// Matches items with the stored ones that they replace: by place where the lists have the same
+    /// length, and else where an item equals exactly one stored item. So no item gets the hidden
+    /// content of another.
     fn write_items(&mut self, items: &[Value], old: &[Value], text: &[u8]) -> Option<()> {
         let texts = depth::members(text);
         let places = (items.len() != old.len()).then(|| only_places(old));
