@@ -20,9 +20,9 @@ use drover_engine::registration::{
     health::{Lease, is_by_lease},
 };
 use drover_runtime::{
+    cache::{ReportsDefects, Tracks},
     caches,
     clock::Clock,
-    fleet::{ReportsDefects, Tracks},
     queue::Queue,
     store::{Change, ObjectKey, Store},
 };

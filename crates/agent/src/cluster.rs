@@ -13,11 +13,11 @@ use drover_engine::{
     plan::{NoAction, Plan, Write},
 };
 use drover_runtime::{
+    cache::{ReportsDefects, SharedCache, Tracks},
     caches,
     clock::Clock,
     controller::Reconciler,
     decode::Damaged,
-    fleet::{ReportsDefects, Shared, Tracks},
     queue::Queue,
     store::{Change, ObjectKey, Store},
 };
@@ -304,7 +304,7 @@ impl Said {
 /// Who asks the cluster's API server how it is.
 pub(crate) struct Checkup {
     pub(crate) managed: Client,
-    pub(crate) domain: Shared<Domain>,
+    pub(crate) domain: SharedCache<Domain>,
     pub(crate) clock: Clock,
 }
 

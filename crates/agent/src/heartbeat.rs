@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use drover_api::names::CLUSTER_LEASE;
-use drover_runtime::{clock::Clock, fleet::Shared};
+use drover_runtime::{cache::SharedCache, clock::Clock};
 use k8s_openapi::{api::coordination::v1::Lease, apimachinery::pkg::apis::meta::v1::MicroTime};
 use kube::{Api, Client, api::PostParams};
 use tracing::{debug, warn};
@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub(crate) struct Heartbeat {
     pub(crate) hub: Client,
     pub(crate) namespace: String,
-    pub(crate) domain: Shared<Domain>,
+    pub(crate) domain: SharedCache<Domain>,
     pub(crate) clock: Clock,
 }
 

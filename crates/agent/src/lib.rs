@@ -24,9 +24,9 @@ use drover_engine::{
     work::{RawJson, hub_hash},
 };
 use drover_runtime::{
+    cache::{SharedCache, Tracks},
     clock::Clock,
     controller::Tools,
-    fleet::{Shared, Tracks},
     gate::Gate,
     informer::{Freshness, Informer},
     metrics::Metrics,
@@ -239,9 +239,9 @@ impl Session {
     }
 
     /// Keeps the hub up to date on the cluster.
-    fn report_cluster(&mut self, life: &Life, hub: &Client) -> Shared<Domain> {
+    fn report_cluster(&mut self, life: &Life, hub: &Client) -> SharedCache<Domain> {
         let (clock, cluster) = (&life.clock, &life.options.identity.cluster);
-        let domain = Shared::new(Domain::new(cluster.clone(), clock));
+        let domain = SharedCache::new(Domain::new(cluster.clone(), clock));
         let freshness = Freshness::default();
         let own = watcher::Config::default().fields(&format!("metadata.name={cluster}"));
         let managed = &life.clusters.managed;
@@ -267,7 +267,7 @@ impl Session {
     }
 
     /// Gets the agents of add-ons what they are known by, and tells how they are.
-    fn attend_addons(&mut self, life: &Life, hub: &Client, credentials: &Credentials) -> Shared<Roster> {
+    fn attend_addons(&mut self, life: &Life, hub: &Client, credentials: &Credentials) -> SharedCache<Roster> {
         let Options { identity, addon_proof, .. } = &life.options;
         let keeper = Keeper {
             cluster: identity.cluster.clone(),
@@ -275,7 +275,7 @@ impl Session {
             is_hosted: life.clusters.management.is_some(),
             driver: addon_proof.driver(),
         };
-        let roster = Shared::new(Roster::new(keeper, &life.clock));
+        let roster = SharedCache::new(Roster::new(keeper, &life.clock));
         let freshness = Freshness::default();
         let addons =
             Informer::<ManagedClusterAddOn>::new(hub.clone(), watcher::Config::default(), &freshness, &life.metrics);
@@ -306,7 +306,7 @@ impl Session {
             raw_json: life.options.raw_json.map_or(RawJson::Refused, RawJson::UpTo),
         };
         let queues = Queues::new(clock);
-        let site = Shared::new(Site::new(settings, queues.clone(), clock.clone()));
+        let site = SharedCache::new(Site::new(settings, queues.clone(), clock.clone()));
         let freshness = Freshness::default();
         let managed = &life.clusters.managed;
         let few_at_once = watcher::Config::default().page_size(WORKS_AT_ONCE);
@@ -334,20 +334,20 @@ impl Session {
         which: watcher::Config,
         freshness: &Freshness,
         life: &Life,
-        fleet: &Shared<F>,
+        cache: &SharedCache<F>,
     ) where
         K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
         F: Tracks<K>,
     {
         let informer = Informer::<K>::new(client.clone(), which, freshness, &life.metrics);
-        self.foundation.spawn(informer.run(fleet.clone()));
+        self.foundation.spawn(informer.run(cache.clone()));
     }
 
     /// What controllers work with. An agent is alone: there is nobody to agree with on who acts.
-    fn tools<F: Caches>(&mut self, fleet: Shared<F>, freshness: Freshness, life: &Life) -> Tools<F> {
+    fn tools<F: Caches>(&mut self, cache: SharedCache<F>, freshness: Freshness, life: &Life) -> Tools<F> {
         let (gate, keep_fresh) = Gate::new(self.foundation.alone(), freshness);
         self.foundation.spawn(keep_fresh);
-        Tools::new(fleet, gate, life.clock.clone(), life.metrics.clone())
+        Tools::new(cache, gate, life.clock.clone(), life.metrics.clone())
     }
 
     async fn stop(self) {
@@ -357,7 +357,7 @@ impl Session {
 }
 
 /// Has add-ons told of only while the hub has heard of their cluster.
-async fn tell_hearing(mut heard: watch::Receiver<bool>, roster: Shared<Roster>) {
+async fn tell_hearing(mut heard: watch::Receiver<bool>, roster: SharedCache<Roster>) {
     loop {
         let is_heard = *heard.borrow_and_update();
         roster.update(|roster| roster.heard(is_heard));
@@ -368,7 +368,7 @@ async fn tell_hearing(mut heard: watch::Receiver<bool>, roster: Shared<Roster>) 
 }
 
 /// Has the cluster's status tell how the last attempt to renew the certificate went.
-async fn tell_rotations(mut rotations: watch::Receiver<Rotation>, domain: Shared<Domain>) {
+async fn tell_rotations(mut rotations: watch::Receiver<Rotation>, domain: SharedCache<Domain>) {
     while rotations.changed().await.is_ok() {
         let rotation = rotations.borrow_and_update().clone();
         domain.update(|domain| domain.rotated(rotation));

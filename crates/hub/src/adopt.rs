@@ -14,7 +14,7 @@ use drover_runtime::{
 use kube::{Api, Resource, core::NamespaceResourceScope};
 use serde::de::DeserializeOwned;
 
-use crate::fleet::Fleet;
+use crate::cache::Cache;
 
 /// A type whose objects can be adopted.
 pub(crate) trait Adopt:
@@ -49,8 +49,8 @@ impl<K: Adopt> PlanStep for CreateOrAdopt<K> {
     }
 }
 
-impl<K: Adopt> Execute<Fleet> for CreateOrAdopt<K> {
-    async fn execute(&self, writer: Writer<Fleet>) -> Result<(), ActionError> {
+impl<K: Adopt> Execute<Cache> for CreateOrAdopt<K> {
+    async fn execute(&self, writer: Writer<Cache>) -> Result<(), ActionError> {
         let Self(wanted) = self;
         let exists = match writer.send(&Write::create_shared(Arc::clone(wanted))).await {
             Err(kube::Error::Api(status)) if status.is_already_exists() => status,

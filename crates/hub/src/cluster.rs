@@ -40,43 +40,43 @@ pub(crate) use self::{
     requests::{requests, trim_request},
     signing_request::{SigningRequests, decide},
 };
-use crate::fleet::Fleet;
+use crate::cache::Cache;
 
 pub(crate) struct Clusters;
 
-impl Reconciler<Fleet> for Clusters {
+impl Reconciler<Cache> for Clusters {
     type Key = ObjectKey;
     type Action = NoAction;
 
     const NAME: &'static str = "drover-cluster";
 
-    fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan {
+    fn plan(&self, cache: &Cache, key: &ObjectKey, now: Timestamp) -> Plan {
         let name = ClusterName::from(&*key.name);
-        match fleet.clusters.get(key) {
-            Some(cluster) if cluster.metadata.deletion_timestamp.is_some() => removal::plan(fleet, &name, cluster, now),
-            Some(cluster) => keep(fleet, &name, cluster, now),
+        match cache.clusters.get(key) {
+            Some(cluster) if cluster.metadata.deletion_timestamp.is_some() => removal::plan(cache, &name, cluster, now),
+            Some(cluster) => keep(cache, &name, cluster, now),
             // Whatever became of the cluster, its agent has lost its place. One that can not be read is still there.
-            None if !fleet.clusters.has(key) => removal::end_access(fleet, &name).into_iter().collect(),
+            None if !cache.clusters.has(key) => removal::end_access(cache, &name).into_iter().collect(),
             None => Plan::default(),
         }
     }
 }
 
 /// What has to be written for a cluster that is to stay.
-fn keep(fleet: &Fleet, name: &ClusterName, cluster: &ManagedCluster, now: Timestamp) -> Plan {
-    let namespace = fleet.belongings.namespace(name);
-    let acceptance = acceptance::judge(cluster, namespace, fleet.belongings.access(name));
-    let said = status::say(fleet, name, cluster, acceptance::conditions_of(cluster, &acceptance, now), now);
+fn keep(cache: &Cache, name: &ClusterName, cluster: &ManagedCluster, now: Timestamp) -> Plan {
+    let namespace = cache.belongings.namespace(name);
+    let acceptance = acceptance::judge(cluster, namespace, cache.belongings.access(name));
+    let said = status::say(cache, name, cluster, acceptance::conditions_of(cluster, &acceptance, now), now);
     // Of a spec that cannot be parsed not all taints are known, and a list is written as a whole.
     let is_outside_of_spec = |defect: &Defect| defect.is_in_status() || defect.is_in_metadata();
-    let is_known = fleet.clusters.defect(&ObjectKey::of(cluster)).is_none_or(is_outside_of_spec);
+    let is_known = cache.clusters.defect(&ObjectKey::of(cluster)).is_none_or(is_outside_of_spec);
     let marks = is_known
-        .then(|| Write::update(cluster, &with_features(fleet, marked(cluster, &acceptance, said.available, now))))
+        .then(|| Write::update(cluster, &with_features(cache, marked(cluster, &acceptance, said.available, now))))
         .flatten();
     let belongings = match &acceptance {
-        Acceptance::Accepted => let_in(fleet, name, cluster, namespace, now),
-        Acceptance::Hindered(Hindrance::NamespaceTerminating(_)) => finish_namespace(fleet, name).into_iter().collect(),
-        Acceptance::Denied | Acceptance::Hindered(_) => shut_out(fleet, name),
+        Acceptance::Accepted => let_in(cache, name, cluster, namespace, now),
+        Acceptance::Hindered(Hindrance::NamespaceTerminating(_)) => finish_namespace(cache, name).into_iter().collect(),
+        Acceptance::Denied | Acceptance::Hindered(_) => shut_out(cache, name),
         Acceptance::Awaited => Vec::new(),
     };
     // A cluster can not be written twice in one step. Its finalizer goes before all else; otherwise what is said goes before what
@@ -92,9 +92,9 @@ fn keep(fleet: &Fleet, name: &ClusterName, cluster: &ManagedCluster, now: Timest
 }
 
 /// The cluster with labels that say how its add-ons are.
-fn with_features(fleet: &Fleet, cluster: ManagedCluster) -> ManagedCluster {
+fn with_features(cache: &Cache, cluster: ManagedCluster) -> ManagedCluster {
     let name = cluster.name_any();
-    let addons = fleet.addons.mcas.in_namespace(&name);
+    let addons = cache.addons.mcas.in_namespace(&name);
     labelled(cluster, addons.filter_map(|(key, addon)| Some((&*key.name, Feature::of(addon)?))))
 }
 
@@ -106,24 +106,24 @@ fn namespace_of(name: &ClusterName) -> Namespace {
 
 /// Gives a cluster a namespace, and its agent what it needs.
 fn let_in(
-    fleet: &Fleet,
+    cache: &Cache,
     name: &ClusterName,
     cluster: &ManagedCluster,
     namespace: Option<&Namespace>,
     now: Timestamp,
 ) -> Vec<Write> {
     let mut writes: Vec<_> = Write::ensure(namespace, namespace_of(name)).into_iter().collect();
-    writes.extend(give_access(fleet, name));
-    if !fleet.belongings.leases.has(&ObjectKey::namespaced(name.as_str(), CLUSTER_LEASE)) {
+    writes.extend(give_access(cache, name));
+    if !cache.belongings.leases.has(&ObjectKey::namespaced(name.as_str(), CLUSTER_LEASE)) {
         writes.push(Write::create(lease_of(name, cluster, now)));
     }
     writes
 }
 
 /// Gives a cluster's agent what it may do.
-fn give_access(fleet: &Fleet, name: &ClusterName) -> Vec<Write> {
-    let bindings = Part::ALL.map(|part| bind(fleet.belongings.binding(name, part), access::binding(name, part)));
-    own_role(fleet, name, Extent::Full).into_iter().chain(bindings.into_iter().flatten()).collect()
+fn give_access(cache: &Cache, name: &ClusterName) -> Vec<Write> {
+    let bindings = Part::ALL.map(|part| bind(cache.belongings.binding(name, part), access::binding(name, part)));
+    own_role(cache, name, Extent::Full).into_iter().chain(bindings.into_iter().flatten()).collect()
 }
 
 /// Gives agents their place in a namespace.
@@ -140,18 +140,18 @@ fn bind(stored: Option<&RoleBinding>, mut wanted: RoleBinding) -> Option<Write> 
 }
 
 /// Takes from a cluster's agent everything that it has, but for a look at whether it is accepted again.
-fn shut_out(fleet: &Fleet, name: &ClusterName) -> Vec<Write> {
-    let bindings = Part::ALL.into_iter().filter_map(|part| fleet.belongings.binding(name, part));
+fn shut_out(cache: &Cache, name: &ClusterName) -> Vec<Write> {
+    let bindings = Part::ALL.into_iter().filter_map(|part| cache.belongings.binding(name, part));
     let mut writes: Vec<_> = bindings.filter_map(end_binding).collect();
-    match fleet.belongings.role(name) {
-        Some(_) => writes.extend(own_role(fleet, name, Extent::Look)),
-        None => writes.extend(fleet.belongings.role_binding(name).map(Write::delete)),
+    match cache.belongings.role(name) {
+        Some(_) => writes.extend(own_role(cache, name, Extent::Look)),
+        None => writes.extend(cache.belongings.role_binding(name).map(Write::delete)),
     }
     writes
 }
 
-fn own_role(fleet: &Fleet, name: &ClusterName, extent: Extent) -> Vec<Write> {
-    let belongings = &fleet.belongings;
+fn own_role(cache: &Cache, name: &ClusterName, extent: Extent) -> Vec<Write> {
+    let belongings = &cache.belongings;
     let wanted = access::role_binding(name);
     let binding = match belongings.role_binding(name) {
         Some(stored) if stored.role_ref != wanted.role_ref => Some(Write::delete(stored)),
@@ -161,9 +161,9 @@ fn own_role(fleet: &Fleet, name: &ClusterName, extent: Extent) -> Vec<Write> {
 }
 
 /// Lets a namespace that is being deleted go, once the agent has finished its works.
-fn finish_namespace(fleet: &Fleet, name: &ClusterName) -> Option<Write> {
-    let has_works = fleet.belongings.works.in_namespace(name.as_str()).next().is_some();
-    let binding = fleet.belongings.binding(name, Part::Work)?;
+fn finish_namespace(cache: &Cache, name: &ClusterName) -> Option<Write> {
+    let has_works = cache.belongings.works.in_namespace(name.as_str()).next().is_some();
+    let binding = cache.belongings.binding(name, Part::Work)?;
     (!has_works && binding.metadata.deletion_timestamp.is_some()).then(|| end_binding(binding)).flatten()
 }
 

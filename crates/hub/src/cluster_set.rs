@@ -14,23 +14,23 @@ use drover_engine::{
 use drover_runtime::{controller::Reconciler, store::ObjectKey};
 use k8s_openapi::jiff::Timestamp;
 
-use crate::fleet::Fleet;
+use crate::cache::Cache;
 
 pub(crate) struct ClusterSets;
 
-impl Reconciler<Fleet> for ClusterSets {
+impl Reconciler<Cache> for ClusterSets {
     type Key = ObjectKey;
     type Action = NoAction;
 
     const NAME: &'static str = "drover-clusterset";
 
-    fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan {
+    fn plan(&self, cache: &Cache, key: &ObjectKey, now: Timestamp) -> Plan {
         let wanted_selector = selector_of(&key.name);
-        let write = match fleet.sets.get(key) {
+        let write = match cache.sets.get(key) {
             // One that can not be read is there all the same.
-            None if fleet.sets.has(key) => None,
+            None if cache.sets.has(key) => None,
             None => wanted_selector.map(|selector| Write::create(new_set(&key.name, selector))),
-            Some(set) => with_selector(set, wanted_selector).or_else(|| with_members(fleet, key, set, now)),
+            Some(set) => with_selector(set, wanted_selector).or_else(|| with_members(cache, key, set, now)),
         };
         write.into_iter().collect()
     }
@@ -47,8 +47,8 @@ fn with_selector(set: &ManagedClusterSet, selector: Option<ClusterSetSelector>) 
     Write::update(set, &wanted)
 }
 
-fn with_members(fleet: &Fleet, key: &ObjectKey, set: &ManagedClusterSet, now: Timestamp) -> Option<Write> {
-    let members = fleet.members.get(&*key.name)?;
+fn with_members(cache: &Cache, key: &ObjectKey, set: &ManagedClusterSet, now: Timestamp) -> Option<Write> {
+    let members = cache.members.get(&*key.name)?;
     let conditions = cluster_set::conditions(set, members.clusters.len(), members.membership.as_ref().err(), now);
     let wanted = ManagedClusterSet { status: Some(ManagedClusterSetStatus { conditions }), ..set.clone() };
     Write::status(set, &wanted)
@@ -56,15 +56,15 @@ fn with_members(fleet: &Fleet, key: &ObjectKey, set: &ManagedClusterSet, now: Ti
 
 pub(crate) struct SetBindings;
 
-impl Reconciler<Fleet> for SetBindings {
+impl Reconciler<Cache> for SetBindings {
     type Key = ObjectKey;
     type Action = NoAction;
 
     const NAME: &'static str = "drover-setbinding";
 
-    fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan {
-        let Some(binding) = fleet.bindings.get(key) else { return Plan::default() };
-        let is_bound = fleet.sets.has(&ObjectKey::cluster_wide(&binding.spec.cluster_set));
+    fn plan(&self, cache: &Cache, key: &ObjectKey, now: Timestamp) -> Plan {
+        let Some(binding) = cache.bindings.get(key) else { return Plan::default() };
+        let is_bound = cache.sets.has(&ObjectKey::cluster_wide(&binding.spec.cluster_set));
         let conditions = cluster_set::binding_conditions(binding, is_bound, now);
         let mut wanted = (**binding).clone();
         wanted.status = Some(ManagedClusterSetBindingStatus { conditions });

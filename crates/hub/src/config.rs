@@ -41,7 +41,7 @@ use self::{
     mention::{Mention, Mentions},
     revision::Kept,
 };
-use crate::fleet::{Fleet, Queues, remove_from};
+use crate::cache::{Cache, Queues, remove_from};
 
 /// The configurations that somebody refers to, and their types.
 pub(crate) struct Configs {
@@ -479,7 +479,7 @@ impl Type {
     }
 }
 
-impl Fleet {
+impl Cache {
     /// Takes note of what was seen of a type by who watches it for this ticket.
     fn see_config(&mut self, group_resource: &ConfigGroupResource, ticket: &Arc<Ticket>, sighting: Sighting<Stored>) {
         self.configs.see(group_resource, ticket, sighting);

@@ -22,7 +22,7 @@ use drover_engine::placement::{
     Column, LeftOut, Misconfigured, Outcome, Program, Slice, Verdict,
     verdicts::{Evidence as _, Verdicts},
 };
-use drover_runtime::{clock::Clock, fleet::Shared, informer::Freshness, store::ObjectKey};
+use drover_runtime::{cache::SharedCache, clock::Clock, informer::Freshness, store::ObjectKey};
 use k8s_openapi::{
     api::{
         authentication::v1::{TokenReview, TokenReviewSpec, UserInfo},
@@ -34,7 +34,7 @@ use kube::{Api, Client, Resource, ResourceExt, api::PostParams, core::ObjectMeta
 use serde::Serialize;
 
 use crate::{
-    fleet::Fleet,
+    cache::Cache,
     placement::{Case, slices_of},
 };
 
@@ -45,7 +45,7 @@ const MAX_BODY: usize = 1 << 20;
 #[derive(Clone)]
 pub(crate) struct Debugger {
     pub(crate) client: Client,
-    pub(crate) fleet: Shared<Fleet>,
+    pub(crate) cache: SharedCache<Cache>,
     pub(crate) freshness: Freshness,
     pub(crate) clock: Clock,
 }
@@ -200,7 +200,7 @@ impl Debugger {
     async fn explain(self, placement: Placement) -> Result<Response, Refusal> {
         let explained = tokio::task::spawn_blocking(move || -> Result<Answer, Misconfigured> {
             let program = Program::compile(&placement)?;
-            Ok(explain(&self.fleet.read(), &placement, &program, self.clock.now()))
+            Ok(explain(&self.cache.read(), &placement, &program, self.clock.now()))
         });
         let answer = explained.await.map_err(|_| Refusal::Panicked)??;
         Ok(json(StatusCode::OK, &answer))
@@ -216,7 +216,7 @@ async fn there_is(
     let user = debugger.authenticate(&headers).await?;
     debugger.authorize(user, "get", &key).await?;
     debugger.ready()?;
-    let placement = debugger.fleet.read().placements.get(&key).map(|placement| (**placement).clone());
+    let placement = debugger.cache.read().placements.get(&key).map(|placement| (**placement).clone());
     debugger.explain(placement.ok_or(Refusal::NotFound(key))?).await
 }
 
@@ -235,12 +235,12 @@ async fn could_be(State(debugger): State<Debugger>, request: Request) -> Result<
     debugger.explain(placement).await
 }
 
-fn explain(fleet: &Fleet, placement: &Placement, program: &Program, now: Timestamp) -> Answer {
+fn explain(cache: &Cache, placement: &Placement, program: &Program, now: Timestamp) -> Answer {
     let key = ObjectKey::of(placement);
-    let case = Case { fleet, key: &key, placement, program, now };
+    let case = Case { cache, key: &key, placement, program, now };
     let mut verdicts = Verdicts::default();
     verdicts.update(&case, now);
-    let current: Vec<_> = slices_of(fleet, &key).into_iter().map(Slice::read).collect();
+    let current: Vec<_> = slices_of(cache, &key).into_iter().map(Slice::read).collect();
     let columns = case.with_facts(&case.reach(), &current, |facts| program.scores(verdicts.iter(), facts));
     let passed = |name, passes: fn(&Outcome) -> bool| Filtered {
         name,
@@ -311,7 +311,7 @@ mod tests {
     use kube::runtime::watcher;
 
     use super::*;
-    use crate::fleet::Queues;
+    use crate::cache::Queues;
 
     /// A server to which everybody is welcome.
     fn welcoming() -> Client {
@@ -327,8 +327,8 @@ mod tests {
     async fn nothing_is_told_before_the_fleet_is_known() {
         let (client, freshness) = (welcoming(), Freshness::default());
         let clock = ManualClock::at(Timestamp::UNIX_EPOCH).clock();
-        let fleet = Shared::new(Fleet::new(Queues::new(&clock), clock.clone()));
-        let debugger = Debugger { client: client.clone(), fleet, freshness: freshness.clone(), clock };
+        let cache = SharedCache::new(Cache::new(Queues::new(&clock), clock.clone()));
+        let debugger = Debugger { client: client.clone(), cache, freshness: freshness.clone(), clock };
         let headers = HeaderMap::from_iter([(header::AUTHORIZATION, "Bearer token".parse().expect("a header"))]);
         let path = || Path(("shop".to_owned(), "production".to_owned()));
 

@@ -9,7 +9,7 @@ use drover_engine::plan::{Event, NoAction, Plan};
 use drover_runtime::{controller::Reconciler, decode::Defect};
 use k8s_openapi::{api::core::v1::ObjectReference, jiff::Timestamp};
 
-use crate::fleet::Fleet;
+use crate::cache::Cache;
 
 /// That an object has a value that cannot be parsed. Reports on one object are one key, so that a
 /// client that keeps writing other invalid values fills no queue.
@@ -67,13 +67,13 @@ impl fmt::Display for DefectReport {
 
 pub(crate) struct DefectReports;
 
-impl Reconciler<Fleet> for DefectReports {
+impl Reconciler<Cache> for DefectReports {
     type Key = DefectReport;
     type Action = NoAction;
 
     const NAME: &'static str = "drover-defect";
 
-    fn plan(&self, _: &Fleet, report: &DefectReport, _: Timestamp) -> Plan {
+    fn plan(&self, _: &Cache, report: &DefectReport, _: Timestamp) -> Plan {
         Plan::default().with_events([Event::warning_about(report.object.clone(), "InvalidObject", &*report.note)])
     }
 }

@@ -1,22 +1,22 @@
 //! The hub: what it knows of the fleet, and the controllers that act on it.
 //!
-//! One watch for each kind keeps the [fleet](fleet) up to date. A change marks the keys that depend on it; each
-//! controller decides on its keys with the fleet in view and writes what differs. Of several hubs one leads and writes; the
-//! others keep their fleet warm.
+//! One watch for each kind keeps the [cache](cache) up to date. A change marks the keys that depend on it; each
+//! controller decides on its keys with the cache in view and writes what differs. Of several hubs one leads and writes; the
+//! others keep their cache warm.
 
 #[macro_use]
 mod manifest_work;
 
 mod addon;
 mod adopt;
-mod caches;
+mod cache;
+mod cached_kinds;
 mod cluster;
 mod cluster_set;
 mod config;
 mod controllers;
 mod debug;
 mod defect;
-mod fleet;
 mod placement;
 mod refusal;
 mod signer;
@@ -37,9 +37,9 @@ use drover_api::{
 };
 use drover_engine::cluster_set::{DEFAULT_SET, GLOBAL_SET};
 use drover_runtime::{
+    cache::{SharedCache, Tracks},
     clock::Clock,
     controller::Tools,
-    fleet::{Shared, Tracks},
     gate::Gate,
     informer::{Freshness, Informer},
     lease::{Elector, Leadership, NoIdentity},
@@ -66,6 +66,7 @@ use crate::{
     addon::{
         AddOnRequests, AddOns, HubConfigs, Installs, Permissions, Rollouts, TokenInfrastructure, for_tokens, works,
     },
+    cache::{Cache, Queues},
     cluster::{
         Clusters, SigningRequests, is_binding_for_addons, is_binding_for_agents, is_for_agents, leases, requests,
         trim_remains, trim_request,
@@ -74,7 +75,6 @@ use crate::{
     config::{Configs, Revisions, Watching},
     debug::Debugger,
     defect::DefectReports,
-    fleet::{Fleet, Queues},
     placement::Placements,
     upgrade::{ClusterUpgrades, UpgradeWork, upgrade_works},
     work::{Completions, FinishingWork, PlacedWork, ReplicaSets, placed_works},
@@ -165,19 +165,19 @@ impl Hub {
         let metrics = Metrics::new();
         let freshness = Freshness::default();
         let queues = Queues::new(&clock);
-        let fleet = empty_fleet(options, &queues, &freshness, &metrics, &clock);
+        let cache = empty_fleet(options, &queues, &freshness, &metrics, &clock);
         let mut foundation = Stage::default();
         let leadership = elect(&client, options, &clock, &metrics, &mut foundation)?;
-        Watches { client: &client, fleet: &fleet, freshness: &freshness, metrics: &metrics, stage: &mut foundation }
+        Watches { client: &client, cache: &cache, freshness: &freshness, metrics: &metrics, stage: &mut foundation }
             .start(options, &clock);
         let (gate, keep_fresh) = Gate::new(leadership, freshness.clone());
         foundation.spawn(keep_fresh);
         let health = serve(options, &metrics, &freshness, &clock, &mut foundation).await?;
 
-        let debugger = Debugger { client: client.clone(), fleet: fleet.clone(), freshness, clock: clock.clone() };
+        let debugger = Debugger { client: client.clone(), cache: cache.clone(), freshness, clock: clock.clone() };
         let debug = serve_debugger(options, debugger, &mut foundation).await?;
 
-        let tools = Tools { identity: options.identity.clone(), ..Tools::new(fleet, gate, clock, metrics) };
+        let tools = Tools { identity: options.identity.clone(), ..Tools::new(cache, gate, clock, metrics) };
         let mut controllers = Stage::default();
         run_controllers(options, queues, &client, &tools, &mut controllers);
         Ok(Self { health, debug, controllers, foundation })
@@ -210,15 +210,15 @@ fn empty_fleet(
     freshness: &Freshness,
     metrics: &Metrics,
     clock: &Clock,
-) -> Shared<Fleet> {
-    let mut fleet = Fleet::new(queues.clone(), clock.clone());
-    fleet.dialect = options.dialect;
-    fleet.epoch = options.epoch;
-    fleet.upgrades.approver.clone_from(&options.approver);
-    fleet.keeps_clusters = options.controllers.runs(Area::Cluster);
-    fleet.addons.workshop.metrics = metrics.clone();
-    fleet.configs = Configs::new(&options.namespace, queues, freshness);
-    Shared::new(fleet)
+) -> SharedCache<Cache> {
+    let mut cache = Cache::new(queues.clone(), clock.clone());
+    cache.dialect = options.dialect;
+    cache.epoch = options.epoch;
+    cache.upgrades.approver.clone_from(&options.approver);
+    cache.keeps_clusters = options.controllers.runs(Area::Cluster);
+    cache.addons.workshop.metrics = metrics.clone();
+    cache.configs = Configs::new(&options.namespace, queues, freshness);
+    SharedCache::new(cache)
 }
 
 /// Takes part in the election, if there is one.
@@ -251,7 +251,7 @@ async fn count_leadership(mut leadership: watch::Receiver<Leadership>, metrics: 
 /// Starts one watch for each kind.
 struct Watches<'a> {
     client: &'a Client,
-    fleet: &'a Shared<Fleet>,
+    cache: &'a SharedCache<Cache>,
     freshness: &'a Freshness,
     metrics: &'a Metrics,
     stage: &'a mut Stage,
@@ -322,10 +322,10 @@ impl Watches<'_> {
         self.all::<AddOnRollout>();
         self.run::<ConfigRevision>(self.informer(watcher::Config::default()).within(namespace));
         self.all::<PartialObjectMeta<CustomResourceDefinition>>();
-        self.fleet.update(|fleet| fleet.configs.watch_own_types());
+        self.cache.update(|cache| cache.configs.watch_own_types());
         let watching = Watching {
             client: self.client.clone(),
-            fleet: self.fleet.clone(),
+            cache: self.cache.clone(),
             metrics: self.metrics.clone(),
             clock: clock.clone(),
         };
@@ -334,14 +334,14 @@ impl Watches<'_> {
 
     fn all<K: Watched>(&mut self)
     where
-        Fleet: Tracks<K>,
+        Cache: Tracks<K>,
     {
         self.some::<K>(watcher::Config::default());
     }
 
     fn some<K: Watched>(&mut self, which: watcher::Config)
     where
-        Fleet: Tracks<K>,
+        Cache: Tracks<K>,
     {
         self.run::<K>(self.informer(which));
     }
@@ -352,9 +352,9 @@ impl Watches<'_> {
 
     fn run<K: Watched>(&mut self, informer: Informer<K>)
     where
-        Fleet: Tracks<K>,
+        Cache: Tracks<K>,
     {
-        self.stage.spawn(informer.run(self.fleet.clone()));
+        self.stage.spawn(informer.run(self.cache.clone()));
     }
 }
 
@@ -364,7 +364,7 @@ trait Watched: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + S
 impl<K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static> Watched for K {}
 
 /// Starts the controllers that the hub is to run.
-fn run_controllers(options: &Options, queues: Queues, client: &Client, tools: &Tools<Fleet>, stage: &mut Stage) {
+fn run_controllers(options: &Options, queues: Queues, client: &Client, tools: &Tools<Cache>, stage: &mut Stage) {
     stage.control(DefectReports, queues.defects, client, tools);
     if options.controllers.runs(Area::Cluster) {
         stage.control(Clusters, queues.clusters, client, tools);

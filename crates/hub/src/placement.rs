@@ -26,7 +26,7 @@ use drover_runtime::{controller::Reconciler, metrics::Metrics, store::ObjectKey}
 use k8s_openapi::jiff::Timestamp;
 use kube::{Resource, ResourceExt};
 
-use crate::fleet::Fleet;
+use crate::cache::Cache;
 
 /// What a placement has found out, kept so that a change of one cluster is a look at one cluster, and that nothing is
 /// decided again for nothing.
@@ -98,14 +98,14 @@ pub(crate) struct Placements {
     pub(crate) metrics: Metrics,
 }
 
-impl Reconciler<Fleet> for Placements {
+impl Reconciler<Cache> for Placements {
     type Key = ObjectKey;
     type Action = NoAction;
 
     const NAME: &'static str = "drover-placement";
 
-    fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan {
-        let (Some(placement), Some(judging)) = (fleet.placements.get(key), fleet.judging.get(key)) else {
+    fn plan(&self, cache: &Cache, key: &ObjectKey, now: Timestamp) -> Plan {
+        let (Some(placement), Some(judging)) = (cache.placements.get(key), cache.judging.get(key)) else {
             return Plan::default();
         };
         // Decisions go with their placement, by their owner reference.
@@ -117,7 +117,7 @@ impl Reconciler<Fleet> for Placements {
                 let status = status::misconfigured(error, &before(placement, now));
                 with_status(placement, status).into_iter().collect()
             }
-            Ok(program) => self.follow(&Case { fleet, key, placement, program, now }, &mut judging.found()),
+            Ok(program) => self.follow(&Case { cache, key, placement, program, now }, &mut judging.found()),
         }
     }
 }
@@ -136,7 +136,7 @@ impl Placements {
             return Plan { wake: until.into_iter().chain(found.verdicts.next_change()).min(), ..Plan::default() };
         }
         self.metrics.stepped(Self::NAME, "decide", 1);
-        let stored = slices_of(case.fleet, case.key);
+        let stored = slices_of(case.cache, case.key);
         let current: Vec<_> = stored.iter().map(|decision| Slice::read(decision)).collect();
         if let Some(error) = case.unknown(&reach, &current) {
             let status = status::misconfigured(&error, &before(case.placement, case.now));
@@ -154,7 +154,7 @@ impl Placements {
 /// A placement, with everything that it is decided by.
 #[derive(Clone, Copy)]
 pub(crate) struct Case<'a> {
-    pub(crate) fleet: &'a Fleet,
+    pub(crate) cache: &'a Cache,
     pub(crate) key: &'a ObjectKey,
     pub(crate) placement: &'a Placement,
     pub(crate) program: &'a Program,
@@ -163,19 +163,19 @@ pub(crate) struct Case<'a> {
 
 impl Evidence for Case<'_> {
     fn reach(&self) -> Reach {
-        let bindings = self.fleet.bindings.in_namespace(&self.key.namespace).map(|(_, binding)| &**binding);
-        sets::reach(&self.placement.spec.cluster_sets, bindings, |set| self.fleet.members.contains_key(set))
+        let bindings = self.cache.bindings.in_namespace(&self.key.namespace).map(|(_, binding)| &**binding);
+        sets::reach(&self.placement.spec.cluster_sets, bindings, |set| self.cache.members.contains_key(set))
     }
 
     fn members(&self, set: &str) -> Option<&BTreeSet<ClusterName>> {
-        self.fleet.members.get(set).map(|members| &members.clusters)
+        self.cache.members.get(set).map(|members| &members.clusters)
     }
 
     fn judge(&self, name: &ClusterName) -> Option<Verdict> {
-        let cluster = self.fleet.cluster(name)?;
-        let scores: Scores<'_> = self.fleet.scores.in_namespace(name.as_str()).map(|(_, score)| &**score).collect();
-        let selected = self.fleet.selections.get(name).is_some_and(|by| by.contains_key(self.key));
-        let cluster = self.fleet.foreseen(cluster, self.now);
+        let cluster = self.cache.cluster(name)?;
+        let scores: Scores<'_> = self.cache.scores.in_namespace(name.as_str()).map(|(_, score)| &**score).collect();
+        let selected = self.cache.selections.get(name).is_some_and(|by| by.contains_key(self.key));
+        let cluster = self.cache.foreseen(cluster, self.now);
         Some(self.program.judge(&cluster, &scores, selected, self.now))
     }
 }
@@ -191,10 +191,10 @@ impl Case<'_> {
         if current.iter().all(|slice| slice.decisions.is_empty()) {
             return None;
         }
-        let fleet = self.fleet;
+        let cache = self.cache;
         let mut selected = current.iter().flat_map(Slice::clusters).map(ObjectKey::cluster_wide);
-        let mut cluster = || selected.find(|key| fleet.clusters.get(key).is_none() && fleet.clusters.has(key));
-        let mut bindings = fleet.bindings.unknown().filter(|key| {
+        let mut cluster = || selected.find(|key| cache.clusters.get(key).is_none() && cache.clusters.has(key));
+        let mut bindings = cache.bindings.unknown().filter(|key| {
             // A binding is called like its set.
             key.namespace == self.key.namespace && self.is_named(&key.name)
         });
@@ -207,7 +207,7 @@ impl Case<'_> {
     /// What is wrong with a set in reach whose clusters nobody can tell, because its selector makes no sense.
     fn unknown_set(&self, reach: &Reach) -> Option<Misconfigured> {
         let Reach::Sets(sets) = reach else { return None };
-        let members = sets.iter().filter_map(|set| self.fleet.members.get(set));
+        let members = sets.iter().filter_map(|set| self.cache.members.get(set));
         let mut without_clusters = members.filter(|members| members.clusters.is_empty());
         without_clusters.find_map(|members| members.membership.as_ref().err().cloned())
     }
@@ -220,10 +220,10 @@ impl Case<'_> {
 
     /// A set that the namespace is bound to, and that can not be read.
     fn unreadable_set(&self) -> Option<ObjectKey> {
-        let bindings = self.fleet.bindings.in_namespace(&self.key.namespace).map(|(_, binding)| binding);
+        let bindings = self.cache.bindings.in_namespace(&self.key.namespace).map(|(_, binding)| binding);
         let named = bindings.filter(|binding| self.is_named(&binding.spec.cluster_set));
         let mut sets = named.map(|binding| ObjectKey::cluster_wide(&binding.spec.cluster_set));
-        sets.find(|key| self.fleet.sets.get(key).is_none() && self.fleet.sets.has(key))
+        sets.find(|key| self.cache.sets.get(key).is_none() && self.cache.sets.has(key))
     }
 
     fn decide(&self, verdicts: &Verdicts, reach: &Reach, current: &[Slice]) -> Decision {
@@ -233,7 +233,7 @@ impl Case<'_> {
     /// What a decision goes by, besides the verdicts.
     pub(crate) fn with_facts<T>(&self, reach: &Reach, current: &[Slice], ask: impl FnOnce(&Facts) -> T) -> T {
         let elsewhere = |cluster: &ClusterName| {
-            self.fleet.selections.get(cluster).map_or(0, |by| by.keys().filter(|by| *by != self.key).count())
+            self.cache.selections.get(cluster).map_or(0, |by| by.keys().filter(|by| *by != self.key).count())
         };
         ask(&Facts { reach, current, elsewhere: &elsewhere, before: before(self.placement, self.now) })
     }
@@ -244,9 +244,9 @@ fn before(placement: &Placement, now: Timestamp) -> Before<'_> {
 }
 
 /// The slices of a placement as they are stored.
-pub(crate) fn slices_of<'a>(fleet: &'a Fleet, placement: &ObjectKey) -> Vec<&'a PlacementDecision> {
-    let slices = fleet.slices.get(placement).into_iter().flatten();
-    slices.filter_map(|slice| fleet.decisions.get(slice).map(|decision| &**decision)).collect()
+pub(crate) fn slices_of<'a>(cache: &'a Cache, placement: &ObjectKey) -> Vec<&'a PlacementDecision> {
+    let slices = cache.slices.get(placement).into_iter().flatten();
+    slices.filter_map(|slice| cache.decisions.get(slice).map(|decision| &**decision)).collect()
 }
 
 /// Tells who comes and who leaves, in the step that makes it so: not while slices are still to be made.

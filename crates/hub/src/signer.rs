@@ -27,7 +27,7 @@ use rustls::{
     sign::SigningKey,
 };
 
-use crate::fleet::Fleet;
+use crate::cache::Cache;
 
 /// The names of a certificate and its key in a Secret. Where there are two pairs, `ca.crt` may be who has signed the other.
 const PAIRS: [(&str, &str); 2] = [("tls.crt", "tls.key"), ("ca.crt", "ca.key")];
@@ -67,8 +67,8 @@ impl PlanStep for Sign {
     }
 }
 
-impl Execute<Fleet> for Sign {
-    async fn execute(&self, writer: Writer<Fleet>) -> Result<(), ActionError> {
+impl Execute<Cache> for Sign {
+    async fn execute(&self, writer: Writer<Cache>) -> Result<(), ActionError> {
         let Self { request, ca, now } = self;
         let secrets = Api::<Secret>::namespaced(writer.client.clone(), &ca.namespace);
         let secret = secrets.get(&ca.name).await.map_err(|error| self.unread(error))?;

@@ -19,10 +19,10 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, error, warn};
 
 use crate::{
+    cache::SharedCache,
     clock::Clock,
     events::Recorder,
     execute::Execute,
-    fleet::Shared,
     gate::Gate,
     metrics::{Metrics, Outcome},
     pace::{Failure, Pace, Place},
@@ -49,7 +49,7 @@ pub trait Reconciler<F>: Send + Sync + 'static {
     const NAME: &'static str;
 
     /// Decides, with the fleet in view. It must not wait for anything.
-    fn plan(&self, fleet: &F, key: &Self::Key, now: Timestamp) -> Plan<Self::Action>;
+    fn plan(&self, cache: &F, key: &Self::Key, now: Timestamp) -> Plan<Self::Action>;
 
     /// Takes note that a write of the last plan was not accepted, though the server is not slow; of several that have failed, it
     /// is the worst. The key is planned again.
@@ -63,7 +63,7 @@ pub trait Reconciler<F>: Send + Sync + 'static {
 #[derive(Debug)]
 pub struct Tools<F> {
     /// The fleet that is decided on.
-    pub fleet: Shared<F>,
+    pub cache: SharedCache<F>,
     /// Whether it may be written.
     pub gate: Gate,
     /// How fast it may be written.
@@ -81,16 +81,16 @@ pub struct Tools<F> {
 impl<F: Caches> Tools<F> {
     /// Tools of a process without a name that writes at full speed.
     #[must_use]
-    pub fn new(fleet: Shared<F>, gate: Gate, clock: Clock, metrics: Metrics) -> Self {
+    pub fn new(cache: SharedCache<F>, gate: Gate, clock: Clock, metrics: Metrics) -> Self {
         let pace = Pace::new(clock.clone(), metrics.clone());
-        Self { fleet, gate, pace, clock, metrics, identity: None, views: Arc::new(F::views()) }
+        Self { cache, gate, pace, clock, metrics, identity: None, views: Arc::new(F::views()) }
     }
 }
 
 impl<F> Clone for Tools<F> {
     fn clone(&self) -> Self {
         Self {
-            fleet: self.fleet.clone(),
+            cache: self.cache.clone(),
             gate: self.gate.clone(),
             pace: self.pace.clone(),
             clock: self.clock.clone(),
@@ -182,7 +182,7 @@ impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
         let recorder = Recorder::new(client.clone(), R::NAME, tools.identity.as_deref(), tools.clock.clone());
         let writer = Writer {
             client,
-            fleet: tools.fleet.clone(),
+            cache: tools.cache.clone(),
             clock: tools.clock.clone(),
             views: Arc::clone(&tools.views),
             manager: R::NAME,
@@ -251,7 +251,7 @@ impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
     ) -> Result<Option<Timestamp>, Trouble<R::Action>> {
         let mut place = None;
         loop {
-            let plan = self.reconciler.plan(&self.tools.fleet.read(), key, self.tools.clock.now());
+            let plan = self.reconciler.plan(&self.tools.cache.read(), key, self.tools.clock.now());
             match self.write(key, &plan.ordered, place).await? {
                 Written::All => {
                     let parallel = self.run_parallel(key, &plan, shutdown).await;

@@ -24,8 +24,8 @@ use tokio::sync::watch;
 use tracing::{debug, warn};
 
 use crate::{
+    cache::{SharedCache, Tracks},
     decode::{Damaged, Decoded},
-    fleet::{Shared, Tracks},
     metrics::Metrics,
     store::ObjectKey,
 };
@@ -189,7 +189,7 @@ pub trait Observer<K>: Send + Sync {
     fn observe(&self, sighting: Sighting<K>);
 }
 
-impl<K, F: Tracks<K>> Observer<K> for Shared<F>
+impl<K, F: Tracks<K>> Observer<K> for SharedCache<F>
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned,
 {

@@ -1,13 +1,13 @@
 //! What the hub and the agent share: one informer for each kind, queues of keys that need attention, writes that send
 //! differences only at the pace that the server can bear, events, leadership, metrics, and the clock.
 
+pub mod cache;
 pub mod client;
 pub mod clock;
 pub mod controller;
 pub mod decode;
 pub mod events;
 pub mod execute;
-pub mod fleet;
 pub mod gate;
 pub mod informer;
 pub mod lease;

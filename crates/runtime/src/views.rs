@@ -11,8 +11,8 @@ use kube::{Resource, api::ObjectMeta};
 use serde::de::DeserializeOwned;
 
 use crate::{
+    cache::{SharedCache, Tracks},
     decode::Decoded,
-    fleet::{Shared, Tracks},
 };
 
 /// A fleet with `K` in its table of views. [`caches!`](crate::caches) implements it.
@@ -27,10 +27,10 @@ pub trait Caches: Sized {
 /// Lists all kinds that a fleet tracks, each by the type in which it is cached.
 #[macro_export]
 macro_rules! caches {
-    ($fleet:ty: $($kind:ty),* $(,)?) => {
-        $(impl $crate::views::Registers<$kind> for $fleet {})*
+    ($cache:ty: $($kind:ty),* $(,)?) => {
+        $(impl $crate::views::Registers<$kind> for $cache {})*
 
-        impl $crate::views::Caches for $fleet {
+        impl $crate::views::Caches for $cache {
             fn views() -> $crate::views::CacheViews<Self> {
                 $crate::views::CacheViews::default()$(.with::<$kind>())*
             }
@@ -44,9 +44,9 @@ pub struct CacheViews<F>(HashMap<CacheView, Cached<F>>);
 /// How answers enter one cache.
 pub(crate) struct Cached<F> {
     /// Decodes an object and enters it.
-    pub(crate) receive: fn(&Shared<F>, &str) -> Result<(), serde_json::Error>,
+    pub(crate) receive: fn(&SharedCache<F>, &str) -> Result<(), serde_json::Error>,
     /// Removes the object that last had this metadata.
-    pub(crate) remove: fn(&Shared<F>, &ObjectMeta),
+    pub(crate) remove: fn(&SharedCache<F>, &ObjectMeta),
 }
 
 impl<F> Default for CacheViews<F> {
@@ -71,7 +71,7 @@ impl<F> CacheViews<F> {
     {
         self.0.insert(
             CacheView::of::<K>(),
-            Cached { receive: receive::<F, K>, remove: |fleet, last| fleet.delete::<K>(last) },
+            Cached { receive: receive::<F, K>, remove: |cache, last| cache.delete::<K>(last) },
         );
         self
     }
@@ -87,13 +87,13 @@ impl<F> CacheViews<F> {
     }
 }
 
-fn receive<F, K>(fleet: &Shared<F>, text: &str) -> Result<(), serde_json::Error>
+fn receive<F, K>(cache: &SharedCache<F>, text: &str) -> Result<(), serde_json::Error>
 where
     F: Tracks<K>,
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned,
 {
     let mut object = Decoded::<K>::parse(text)?;
     object.meta_mut().managed_fields = None;
-    fleet.receive(object);
+    cache.receive(object);
     Ok(())
 }

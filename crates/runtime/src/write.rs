@@ -16,8 +16,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
+    cache::SharedCache,
     clock::Clock,
-    fleet::Shared,
     views::{CacheViews, Cached, Caches},
 };
 
@@ -26,7 +26,7 @@ pub struct Writer<F> {
     /// The client that it writes with.
     pub client: Client,
     /// The fleet that answers enter.
-    pub fleet: Shared<F>,
+    pub cache: SharedCache<F>,
     /// The time.
     pub clock: Clock,
     pub(crate) views: Arc<CacheViews<F>>,
@@ -38,7 +38,7 @@ impl<F> Clone for Writer<F> {
     fn clone(&self) -> Self {
         Self {
             client: self.client.clone(),
-            fleet: self.fleet.clone(),
+            cache: self.cache.clone(),
             clock: self.clock.clone(),
             views: Arc::clone(&self.views),
             manager: self.manager,
@@ -55,8 +55,8 @@ impl<F> fmt::Debug for Writer<F> {
 impl<F: Caches> Writer<F> {
     /// A writer in the name of a manager.
     #[must_use]
-    pub fn new(client: Client, fleet: Shared<F>, clock: Clock, manager: &'static str) -> Self {
-        Self { client, fleet, clock, views: Arc::new(F::views()), manager }
+    pub fn new(client: Client, cache: SharedCache<F>, clock: Clock, manager: &'static str) -> Self {
+        Self { client, cache, clock, views: Arc::new(F::views()), manager }
     }
 }
 
@@ -78,7 +78,7 @@ impl<F> Writer<F> {
         let object = answer?;
         match write.operation() {
             WriteOperation::Delete if is_gone(&object).map_err(kube::Error::SerdeError)? => self.remove(cached, write),
-            _ => (cached.receive)(&self.fleet, &object).map_err(kube::Error::SerdeError)?,
+            _ => (cached.receive)(&self.cache, &object).map_err(kube::Error::SerdeError)?,
         }
         Ok(())
     }
@@ -86,7 +86,7 @@ impl<F> Writer<F> {
     /// Takes an object that is gone out of the fleet, as it was last read.
     fn remove(&self, cached: &Cached<F>, write: &Write) {
         if let Some(last) = last_read(write) {
-            (cached.remove)(&self.fleet, &last);
+            (cached.remove)(&self.cache, &last);
         }
     }
 }

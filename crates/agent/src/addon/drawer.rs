@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use drover_api::names::KEPT_BY_LABEL;
 use drover_engine::registration::enrolment::{Access, Imprint, Kept, Means, Place, Proof};
 use drover_runtime::{
+    cache::{ReportsDefects, Tracks},
     caches,
-    fleet::{ReportsDefects, Tracks},
     store::{Change, Store},
 };
 use k8s_openapi::{ByteString, api::core::v1::Secret};

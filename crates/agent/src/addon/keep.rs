@@ -11,8 +11,8 @@ use drover_engine::registration::{
     identity,
 };
 use drover_runtime::{
+    cache::SharedCache,
     clock::{Clock, Tick},
-    fleet::Shared,
     informer::{Freshness, Informer},
     metrics::Metrics,
     pace::answered,
@@ -53,7 +53,7 @@ const NAMESPACE_GRACE: Duration = Duration::from_secs(30);
 #[derive(Clone)]
 pub(crate) struct Trade {
     pub(crate) hub: Client,
-    pub(crate) roster: Shared<Roster>,
+    pub(crate) roster: SharedCache<Roster>,
     pub(crate) terms: Terms,
     pub(crate) clock: Clock,
     pub(crate) metrics: Metrics,
@@ -126,7 +126,7 @@ impl Attempts {
 impl Keeping {
     /// Keeps it until the end. What is being written is finished.
     pub(super) async fn run(self, end: CancellationToken) {
-        let drawer = Shared::new(Drawer::default());
+        let drawer = SharedCache::new(Drawer::default());
         let mut seen = drawer.read().seen();
         let watching = AbortOnDropHandle::new(tokio::spawn(self.informer().run(drawer.clone())));
         let (mut unsaved, mut attempts) = (None, Attempts::default());
@@ -157,7 +157,7 @@ impl Keeping {
     /// Looks at what is there, and makes it good if it is not.
     async fn look(
         &self,
-        drawer: &Shared<Drawer>,
+        drawer: &SharedCache<Drawer>,
         unsaved: &mut Option<Fresh>,
         attempts: &mut Attempts,
         end: &CancellationToken,
@@ -191,7 +191,7 @@ impl Keeping {
     }
 
     /// What becomes of what is there, once that is known.
-    fn judge(&self, drawer: &Shared<Drawer>) -> Option<Verdict> {
+    fn judge(&self, drawer: &SharedCache<Drawer>) -> Option<Verdict> {
         let drawer = drawer.read();
         let kept = drawer.is_known().then(|| drawer.secret().map(kept))?;
         judge(&self.enrolment.proof, kept.as_ref(), &self.imprint, self.trade.clock.now())
@@ -210,7 +210,7 @@ impl Keeping {
     async fn make_good(
         &self,
         verdict: &Verdict,
-        drawer: &Shared<Drawer>,
+        drawer: &SharedCache<Drawer>,
         unsaved: &mut Option<Fresh>,
         end: &CancellationToken,
     ) -> Result<(), NotKept> {
@@ -284,7 +284,7 @@ impl Keeping {
     /// Writes what was got, as soon as there is a namespace for it.
     async fn save(
         &self,
-        drawer: &Shared<Drawer>,
+        drawer: &SharedCache<Drawer>,
         unsaved: &mut Option<Fresh>,
         end: &CancellationToken,
     ) -> Result<(), NotKept> {

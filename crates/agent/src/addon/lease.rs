@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use drover_engine::registration::health::Lease as Seen;
 use drover_runtime::{
-    fleet::Shared,
+    cache::SharedCache,
     informer::{Observer, Sighting},
 };
 use k8s_openapi::api::coordination::v1::Lease;
@@ -13,14 +13,14 @@ use super::{Post, Roster};
 
 /// Who watches one Lease.
 pub(super) struct LeaseWatch {
-    pub(super) roster: Shared<Roster>,
+    pub(super) roster: SharedCache<Roster>,
     pub(super) post: Post,
     /// Whether it was there since everything was last listed.
     was_listed: AtomicBool,
 }
 
 impl LeaseWatch {
-    pub(super) fn new(roster: Shared<Roster>, post: Post) -> Self {
+    pub(super) fn new(roster: SharedCache<Roster>, post: Post) -> Self {
         Self { roster, post, was_listed: AtomicBool::new(false) }
     }
 

@@ -107,10 +107,10 @@ impl PlanStep for ApplyPass {
 impl Execute<Site> for ApplyPass {
     async fn execute(&self, writer: Writer<Site>) -> Result<(), ActionError> {
         let Self { key, work, applied } = self.clone();
-        if !self.is_current(&writer.fleet.read()) {
+        if !self.is_current(&writer.cache.read()) {
             return Ok(());
         }
-        let Writer { client: managed, fleet: site, clock, .. } = writer;
+        let Writer { client: managed, cache: site, clock, .. } = writer;
         Attendance { managed, site: site.clone(), clock, work, applied }.attend().await?;
         // Whether there is more to do, and when, is decided anew.
         site.read().queues.applying.mark(key);

@@ -14,7 +14,7 @@ use drover_engine::{
         is_manifest_complete, leftovers, options, unseen,
     },
 };
-use drover_runtime::{clock::Clock, fleet::Shared};
+use drover_runtime::{cache::SharedCache, clock::Clock};
 use kube::{
     Api, Client, ResourceExt as _,
     api::{DynamicObject, Patch},
@@ -40,7 +40,7 @@ const ATTEMPTS: usize = 5;
 /// One look at one state of a work.
 pub(super) struct Attendance {
     pub(super) managed: Client,
-    pub(super) site: Shared<Site>,
+    pub(super) site: SharedCache<Site>,
     pub(super) clock: Clock,
     pub(super) work: Arc<ManifestWork>,
     pub(super) applied: Arc<AppliedManifestWork>,
@@ -391,7 +391,7 @@ fn is_another(live: Option<&Value>, presence: &Presence) -> bool {
 /// Writes down which objects a work has on the cluster.
 pub(super) async fn record(
     managed: &Client,
-    site: &Shared<Site>,
+    site: &SharedCache<Site>,
     name: &str,
     resources: &[AppliedResource],
 ) -> Result<(), kube::Error> {

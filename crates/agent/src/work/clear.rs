@@ -11,10 +11,10 @@ use drover_engine::{
     work::{Agent, Eviction, Owner, eviction, is_of_agent},
 };
 use drover_runtime::{
+    cache::SharedCache,
     clock::after,
     controller::Reconciler,
     execute::{ActionError, Execute},
-    fleet::Shared,
     store::ObjectKey,
     write::Writer,
 };
@@ -123,17 +123,17 @@ impl PlanStep for ClearPass {
 
 impl Execute<Site> for ClearPass {
     async fn execute(&self, writer: Writer<Site>) -> Result<(), ActionError> {
-        if !self.is_current(&writer.fleet.read()) {
+        if !self.is_current(&writer.cache.read()) {
             return Ok(());
         }
-        Ok(clear_some(&writer.client, &writer.fleet, &self.applied, self.option.as_ref()).await?)
+        Ok(clear_some(&writer.client, &writer.cache, &self.applied, self.option.as_ref()).await?)
     }
 }
 
 /// Removes what can be removed, and records what is left.
 async fn clear_some(
     managed: &Client,
-    site: &Shared<Site>,
+    site: &SharedCache<Site>,
     applied: &AppliedManifestWork,
     option: Option<&DeleteOption>,
 ) -> Result<(), kube::Error> {

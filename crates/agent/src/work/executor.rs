@@ -7,7 +7,7 @@ use drover_engine::{
     plan::WriteResult,
     work::{Fate, Target},
 };
-use drover_runtime::{clock::after, fleet::Shared, pace::result_of};
+use drover_runtime::{cache::SharedCache, clock::after, pace::result_of};
 use k8s_openapi::{
     api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec},
     jiff::Timestamp,
@@ -53,7 +53,7 @@ struct Account {
 /// Whether the account in whose name a work is applied may write an object itself; if not, in words for who has made the work.
 pub(super) async fn check(
     managed: &Client,
-    site: &Shared<Site>,
+    site: &SharedCache<Site>,
     executor: &Executor,
     (target, fate): (&Target, Fate),
     now: Timestamp,

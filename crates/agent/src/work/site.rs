@@ -9,10 +9,10 @@ use std::{
 use drover_api::work::{AppliedManifestWork, ManifestWork};
 use drover_engine::work::{self, Presence, RawJson};
 use drover_runtime::{
+    cache::{ReportsDefects, Tracks},
     caches,
     clock::Clock,
     decode::Damaged,
-    fleet::{ReportsDefects, Tracks},
     queue::Queue,
     store::{Change, ObjectKey, Store},
 };

@@ -7,8 +7,8 @@ use std::{
 };
 
 use drover_runtime::{
+    cache::SharedCache,
     clock::Clock,
-    fleet::Shared,
     informer::{Freshness, Informer, Observer, Sighting},
     metrics::Metrics,
     store::ObjectKey,
@@ -33,7 +33,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 #[derive(Clone)]
 pub(crate) struct Watching {
     pub(crate) managed: Client,
-    pub(crate) site: Shared<Site>,
+    pub(crate) site: SharedCache<Site>,
     pub(crate) metrics: Metrics,
     pub(crate) clock: Clock,
 }
@@ -144,7 +144,7 @@ impl Observer<PartialObjectMeta<DynamicObject>> for KindWatch {
 }
 
 /// What is to be done when definitions change.
-struct Definitions(Shared<Site>);
+struct Definitions(SharedCache<Site>);
 
 impl Observer<PartialObjectMeta<CustomResourceDefinition>> for Definitions {
     fn observe(&self, sighting: Sighting<PartialObjectMeta<CustomResourceDefinition>>) {

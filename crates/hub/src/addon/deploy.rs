@@ -15,8 +15,8 @@ use crate::adopt::{Adopt, CreateOrAdopt};
 /// What has to be written so that the works are those that were made. `fresh` is what was made just now, if it was.
 pub(super) fn works(commission: &Commission<'_>, making: &Making, fresh: Option<Rendering>) -> Works {
     let Maker::Template(expected) = making.maker() else { return Works::default() };
-    let Commission { fleet, on_cluster, .. } = *commission;
-    let found = fleet.addons.works_of(on_cluster).into_iter();
+    let Commission { cache, on_cluster, .. } = *commission;
+    let found = cache.addons.works_of(on_cluster).into_iter();
     let found = found.filter(|work| work.metadata.namespace == on_cluster.metadata.namespace);
     let order = Order::new(&on_cluster.name_any(), found, expected);
     let turn = order.turn();
@@ -60,7 +60,7 @@ fn rendering(
     turn: &Holds,
 ) -> Option<Rendering> {
     let holds_nothing = turn.values().all(Vec::is_empty);
-    let workshop = &commission.fleet.addons.workshop;
+    let workshop = &commission.cache.addons.workshop;
     fresh.filter(|_| holds_nothing).or_else(|| workshop.render(commission, making.blueprint()?, turn).ok())
 }
 

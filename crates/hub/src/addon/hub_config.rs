@@ -8,28 +8,28 @@ use drover_engine::{
     plan::{NoAction, Plan, Write},
 };
 use drover_runtime::{
+    cache::Tracks,
     controller::Reconciler,
-    fleet::Tracks,
     store::{Change, ObjectKey, Store},
 };
 use k8s_openapi::jiff::Timestamp;
 
 use super::shelf::Shelf;
-use crate::fleet::Fleet;
+use crate::cache::Cache;
 
 pub(crate) struct HubConfigs;
 
-impl Reconciler<Fleet> for HubConfigs {
+impl Reconciler<Cache> for HubConfigs {
     type Key = ObjectKey;
     type Action = NoAction;
 
     const NAME: &'static str = "drover-addon-hub-config";
 
-    fn plan(&self, fleet: &Fleet, key: &ObjectKey, _now: Timestamp) -> Plan {
-        let Some(config) = fleet.addons.hub_configs.get(key) else { return Plan::default() };
-        let users = fleet.configs.users_of_hub_config(key);
-        let addons = users.iter().filter_map(|addon| fleet.addons.cmas.get(addon));
-        let versions: Vec<_> = addons.map(|addon| Shelf::of(fleet, addon).versions).collect();
+    fn plan(&self, cache: &Cache, key: &ObjectKey, _now: Timestamp) -> Plan {
+        let Some(config) = cache.addons.hub_configs.get(key) else { return Plan::default() };
+        let users = cache.configs.users_of_hub_config(key);
+        let addons = users.iter().filter_map(|addon| cache.addons.cmas.get(addon));
+        let versions: Vec<_> = addons.map(|addon| Shelf::of(cache, addon).versions).collect();
         with_versions(config, &AddOnHubConfigStatus { supported_versions: in_common(&versions) }).into_iter().collect()
     }
 }
@@ -44,7 +44,7 @@ fn with_versions(config: &AddOnHubConfig, status: &AddOnHubConfigStatus) -> Opti
     Write::status(config, &wanted)
 }
 
-impl Tracks<AddOnHubConfig> for Fleet {
+impl Tracks<AddOnHubConfig> for Cache {
     fn store(&mut self) -> &mut Store<AddOnHubConfig> {
         &mut self.addons.hub_configs
     }
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn it_is_looked_at_when_what_it_follows_from_changes() {
         let mut scene = Scene::new();
-        let marked = |scene: &Scene| drain(&scene.fleet.queues.hub_configs);
+        let marked = |scene: &Scene| drain(&scene.cache.queues.hub_configs);
         config(&mut scene, &json!([]));
         assert_eq!(marked(&scene), ["config"]);
         addon(&mut scene, "one", "v1", "config");

@@ -32,7 +32,7 @@ use kube::{Resource, ResourceExt};
 use tracing::{info, warn};
 
 use super::inventory::placement_key;
-use crate::{fleet::Fleet, placement::slices_of};
+use crate::{cache::Cache, placement::slices_of};
 
 /// How many add-ons are made or removed in one step.
 const BATCH: usize = 256;
@@ -78,13 +78,13 @@ impl Installs {
     /// The add-on's clusters that are to be taken over; nothing if that is done.
     fn to_adopt<'a>(
         &self,
-        fleet: &Fleet,
+        cache: &Cache,
         key: &ObjectKey,
         installation: &Installation<'a>,
     ) -> Option<Vec<&'a ManagedClusterAddOn>> {
         let mut adoption = self.adoption.lock().unwrap_or_else(PoisonError::into_inner);
         if matches!(*adoption, Adoption::Begins) {
-            *adoption = Adoption::Of(fleet.addons.cmas.iter().map(|(key, _)| key.clone()).collect());
+            *adoption = Adoption::Of(cache.addons.cmas.iter().map(|(key, _)| key.clone()).collect());
         }
         let Adoption::Of(addons) = &mut *adoption else { return None };
         if installation.not_ours.is_empty() {
@@ -98,25 +98,25 @@ impl Installs {
     }
 }
 
-impl Reconciler<Fleet> for Installs {
+impl Reconciler<Cache> for Installs {
     type Key = ObjectKey;
     type Action = NoAction;
 
     const NAME: &'static str = "drover-addon-install";
 
-    fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan {
+    fn plan(&self, cache: &Cache, key: &ObjectKey, now: Timestamp) -> Plan {
         let mut memory = self.memories().remove(key).unwrap_or_default();
-        let addon = fleet.addons.cmas.get(key).map(|addon| &**addon);
+        let addon = cache.addons.cmas.get(key).map(|addon| &**addon);
         let absent = mem::take(&mut memory.absent);
-        let case = Case { fleet, key, absent: &absent };
-        let choice = fleet.addons.choice(key).unwrap_or(&Choice::ByHand);
+        let case = Case { cache, key, absent: &absent };
+        let choice = cache.addons.choice(key).unwrap_or(&Choice::ByHand);
         let installation = install::plan(addon, choice, &case, now);
-        self.metrics.stepped(Self::NAME, "look", fleet.addons.on_clusters(&key.name).count());
+        self.metrics.stepped(Self::NAME, "look", cache.addons.on_clusters(&key.name).count());
         tell(key, &memory.told, &installation.hindrances);
 
-        let plan = match self.to_adopt(fleet, key, &installation) {
+        let plan = match self.to_adopt(cache, key, &installation) {
             Some(not_ours) => adopt(&not_ours, now),
-            None => steps(fleet, addon, &installation, &mut memory.reached, now),
+            None => steps(cache, addon, &installation, &mut memory.reached, now),
         };
         memory.absent = installation.absent;
         memory.told = installation.hindrances;
@@ -166,9 +166,9 @@ impl Step<'_> {
         }
     }
 
-    fn write(&self, fleet: &Fleet, addon: Option<&ClusterManagementAddOn>) -> Option<Write> {
+    fn write(&self, cache: &Cache, addon: Option<&ClusterManagementAddOn>) -> Option<Write> {
         Some(match self {
-            Self::Make(cluster, entry) => Write::create(install::made_for(fleet.cluster(cluster)?, addon?, *entry)),
+            Self::Make(cluster, entry) => Write::create(install::made_for(cache.cluster(cluster)?, addon?, *entry)),
             Self::Remove(on_cluster) => Write::delete(*on_cluster),
         })
     }
@@ -176,7 +176,7 @@ impl Step<'_> {
 
 /// The next steps, beginning with the first cluster after the one that was reached last.
 fn steps(
-    fleet: &Fleet,
+    cache: &Cache,
     addon: Option<&ClusterManagementAddOn>,
     installation: &Installation<'_>,
     reached: &mut Option<String>,
@@ -191,12 +191,12 @@ fn steps(
     let all = steps.len();
     steps.truncate(BATCH);
     *reached = steps.last().filter(|_| all > BATCH).map(|step| step.cluster().to_owned());
-    batch(steps.iter().filter_map(|step| step.write(fleet, addon)).collect(), all, now)
+    batch(steps.iter().filter_map(|step| step.write(cache, addon)).collect(), all, now)
 }
 
 /// An add-on, with everything that its installation is decided by.
 struct Case<'a> {
-    fleet: &'a Fleet,
+    cache: &'a Cache,
     key: &'a ObjectKey,
     absent: &'a BTreeMap<String, Absence>,
 }
@@ -211,41 +211,41 @@ fn known<'a, K: Resource>(store: &'a Store<K>, key: &ObjectKey) -> Known<&'a K> 
 
 impl Facts for Case<'_> {
     fn placement(&self, placement: &PlacementRef) -> Known<&Placement> {
-        known(&self.fleet.placements, &placement_key(placement))
+        known(&self.cache.placements, &placement_key(placement))
     }
 
     fn slices(&self, placement: &PlacementRef) -> Known<Vec<&PlacementDecision>> {
         // Nobody knows whose slice it is that can not be read.
-        if self.fleet.decisions.unknown().any(|key| *key.namespace == *placement.namespace) {
+        if self.cache.decisions.unknown().any(|key| *key.namespace == *placement.namespace) {
             return Known::Unreadable;
         }
-        Known::There(slices_of(self.fleet, &placement_key(placement)))
+        Known::There(slices_of(self.cache, &placement_key(placement)))
     }
 
     fn clusters(&self) -> impl Iterator<Item = &ManagedCluster> {
-        self.fleet.clusters.iter().map(|(_, cluster)| &**cluster)
+        self.cache.clusters.iter().map(|(_, cluster)| &**cluster)
     }
 
     fn cluster(&self, name: &str) -> Known<&ManagedCluster> {
-        known(&self.fleet.clusters, &ObjectKey::cluster_wide(name))
+        known(&self.cache.clusters, &ObjectKey::cluster_wide(name))
     }
 
     fn has_room(&self, cluster: &ClusterName) -> bool {
-        let namespace = self.fleet.belongings.namespace(cluster);
+        let namespace = self.cache.belongings.namespace(cluster);
         namespace.is_some_and(|namespace| namespace.metadata.deletion_timestamp.is_none())
     }
 
     fn installed(&self) -> impl Iterator<Item = &ManagedClusterAddOn> {
-        let addons = &self.fleet.addons;
+        let addons = &self.cache.addons;
         addons.on_clusters(&self.key.name).filter_map(|key| addons.mcas.get(key)).map(|on_cluster| &**on_cluster)
     }
 
     fn is_on(&self, cluster: &ClusterName) -> bool {
-        self.fleet.addons.mcas.has(&ObjectKey::namespaced(cluster.as_str(), &self.key.name))
+        self.cache.addons.mcas.has(&ObjectKey::namespaced(cluster.as_str(), &self.key.name))
     }
 
     fn leaves_with_cluster(&self, on_cluster: &ManagedClusterAddOn) -> bool {
-        !self.fleet.keeps_clusters && has_its_turn(self.fleet, on_cluster)
+        !self.cache.keeps_clusters && has_its_turn(self.cache, on_cluster)
     }
 
     fn absence(&self, cluster: &str) -> Option<Absence> {
@@ -254,10 +254,10 @@ impl Facts for Case<'_> {
 }
 
 /// Whether no other add-on on a cluster that leaves has to be gone before this one.
-fn has_its_turn(fleet: &Fleet, on_cluster: &ManagedClusterAddOn) -> bool {
+fn has_its_turn(cache: &Cache, on_cluster: &ManagedClusterAddOn) -> bool {
     let namespace = on_cluster.namespace().unwrap_or_default();
-    let Some(cluster) = fleet.cluster(&ClusterName::from(namespace.as_str())) else { return false };
-    let addons = fleet.addons.mcas.in_namespace(&namespace).map(|(_, addon)| &addon.metadata).collect();
+    let Some(cluster) = cache.cluster(&ClusterName::from(namespace.as_str())) else { return false };
+    let addons = cache.addons.mcas.in_namespace(&namespace).map(|(_, addon)| &addon.metadata).collect();
     let is_it = |removal: &Removal| matches!(removal, Removal::Delete(it) if it.name == on_cluster.metadata.name);
     match removal::next(cluster, &Remains { addons, works: Vec::new() }) {
         removal::Step::Remove { turn, .. } => turn.iter().any(is_it),

@@ -24,14 +24,14 @@ use drover_engine::{
     template::has_the_same_registries,
 };
 use drover_runtime::{
+    cache::Tracks,
     decode::Damaged,
-    fleet::Tracks,
     store::{Change, ObjectKey, Store},
 };
 use kube::{Resource, ResourceExt};
 
 use super::{book::Book, works, workshop::Workshop};
-use crate::fleet::{Fleet, remove_from};
+use crate::cache::{Cache, remove_from};
 
 /// The add-ons that there are, and the clusters that they are on.
 #[derive(Default)]
@@ -199,7 +199,7 @@ fn takes_part_the_same(one: &ManagedCluster, other: &ManagedCluster) -> bool {
     one.spec.hub_accepts_client == other.spec.hub_accepts_client && is_same_object(one, other)
 }
 
-impl Fleet {
+impl Cache {
     /// Whether one of the placements that an add-on lists, or its labels, choose a cluster.
     fn chooses(&self, addon: &ObjectKey, cluster: &str) -> bool {
         let selected_by = self.selections.get(cluster);
@@ -341,7 +341,7 @@ impl Fleet {
     }
 }
 
-impl Tracks<ClusterManagementAddOn> for Fleet {
+impl Tracks<ClusterManagementAddOn> for Cache {
     fn store(&mut self) -> &mut Store<ClusterManagementAddOn> {
         &mut self.addons.cmas
     }
@@ -363,7 +363,7 @@ impl Tracks<ClusterManagementAddOn> for Fleet {
     }
 }
 
-impl Tracks<ManagedClusterAddOn> for Fleet {
+impl Tracks<ManagedClusterAddOn> for Cache {
     fn store(&mut self) -> &mut Store<ManagedClusterAddOn> {
         &mut self.addons.mcas
     }

@@ -32,7 +32,7 @@ use super::{
     progress::{self, Steps, Subject},
     shelf::Shelf,
 };
-use crate::{adopt::CreateOrAdopt, fleet::Fleet, refusal::could_not};
+use crate::{adopt::CreateOrAdopt, cache::Cache, refusal::could_not};
 
 #[derive(Default)]
 pub(crate) struct AddOns {
@@ -78,29 +78,29 @@ impl AddOns {
     }
 }
 
-impl Reconciler<Fleet> for AddOns {
+impl Reconciler<Cache> for AddOns {
     type Key = ObjectKey;
     type Action = CreateOrAdopt<ManifestWork>;
 
     const NAME: &'static str = "drover-addon";
 
-    fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan<Self::Action> {
-        let there = fleet.addons.mcas.get(key).filter(|addon| addon.metadata.deletion_timestamp.is_none());
+    fn plan(&self, cache: &Cache, key: &ObjectKey, now: Timestamp) -> Plan<Self::Action> {
+        let there = cache.addons.mcas.get(key).filter(|addon| addon.metadata.deletion_timestamp.is_none());
         let Some(on_cluster) = there else {
             self.attempt(key, None);
-            see_out(fleet, key);
+            see_out(cache, key);
             return Plan::default();
         };
-        let Some(addon) = fleet.addons.cmas.get(&ObjectKey::cluster_wide(&key.name)) else { return Plan::default() };
+        let Some(addon) = cache.addons.cmas.get(&ObjectKey::cluster_wide(&key.name)) else { return Plan::default() };
         if addon.metadata.deletion_timestamp.is_some() || !is_managed(addon) {
             return Plan::default();
         }
         let refusal = |set: &SetFingerprint| self.refusal(key, set);
-        let steps = steps(fleet, key, on_cluster, addon, &refusal, now).unwrap_or_default();
+        let steps = steps(cache, key, on_cluster, addon, &refusal, now).unwrap_or_default();
         let Steps { status, works, set } = steps;
         self.attempt(key, set);
         // An object can not be written twice in one step: what it is comes before what is said of it.
-        let write = with_inheritance(fleet, key, on_cluster, addon).or(status);
+        let write = with_inheritance(cache, key, on_cluster, addon).or(status);
         let Works { writes, creations } = works;
         Plan { ordered: write.into_iter().collect(), parallel: writes, actions: creations, ..Plan::default() }
     }
@@ -117,14 +117,14 @@ impl Reconciler<Fleet> for AddOns {
 }
 
 /// Forgets an add-on that is gone, and has taken away what its agent might do.
-fn see_out(fleet: &Fleet, key: &ObjectKey) {
-    fleet.addons.workshop.forget(key);
-    fleet.queues.permissions.mark(key.clone());
+fn see_out(cache: &Cache, key: &ObjectKey) {
+    cache.addons.workshop.forget(key);
+    cache.queues.permissions.mark(key.clone());
 }
 
 /// What is to be done about the add-on on its cluster, once it is known what that was given.
 fn steps(
-    fleet: &Fleet,
+    cache: &Cache,
     key: &ObjectKey,
     on_cluster: &ManagedClusterAddOn,
     addon: &ClusterManagementAddOn,
@@ -132,35 +132,35 @@ fn steps(
     now: Timestamp,
 ) -> Option<Steps> {
     let addon_key = ObjectKey::cluster_wide(&key.name);
-    let record = fleet.configs.rollout(&addon_key)?;
-    let pages = fleet.addons.books.get(&addon_key)?.open_filled()?;
-    let shelf = Shelf::of(fleet, addon);
-    Some(progress::follow(&Subject { fleet, on_cluster, shelf: &shelf, now }, record, &pages, refusal))
+    let record = cache.configs.rollout(&addon_key)?;
+    let pages = cache.addons.books.get(&addon_key)?.open_filled()?;
+    let shelf = Shelf::of(cache, addon);
+    Some(progress::follow(&Subject { cache, on_cluster, shelf: &shelf, now }, record, &pages, refusal))
 }
 
 /// Gives an add-on what it has from its ClusterManagementAddOn, from its cluster and from its placement; nothing if it has it.
 fn with_inheritance(
-    fleet: &Fleet,
+    cache: &Cache,
     key: &ObjectKey,
     on_cluster: &ManagedClusterAddOn,
     addon: &ClusterManagementAddOn,
 ) -> Option<Write> {
-    let cluster = fleet.cluster(&ClusterName::from(&*key.namespace)).map(|cluster| &**cluster);
+    let cluster = cache.cluster(&ClusterName::from(&*key.namespace)).map(|cluster| &**cluster);
     let inherited = inherited(on_cluster, addon, cluster);
-    let assignment = assignment(fleet, key, on_cluster, addon).unwrap_or(Assignment::Stays);
+    let assignment = assignment(cache, key, on_cluster, addon).unwrap_or(Assignment::Stays);
     Write::update(on_cluster, &assigned(&inherited, &assignment))
 }
 
 /// The version that a cluster was given, if the template of its placement's add-ons asks for one. Nothing if nobody decides for the
 /// cluster, or what it was given is not known: that is no reason to take anything away.
 fn assignment(
-    fleet: &Fleet,
+    cache: &Cache,
     key: &ObjectKey,
     on_cluster: &ManagedClusterAddOn,
     addon: &ClusterManagementAddOn,
 ) -> Option<Assignment> {
     let addon_key = ObjectKey::cluster_wide(&key.name);
-    let pages = fleet.addons.books.get(&addon_key)?.open_filled()?;
+    let pages = cache.addons.books.get(&addon_key)?.open_filled()?;
     let (entry, _) = pages.rollout.standing(&ClusterName::from(&*key.namespace))?;
     let Some(placement) = pages.rollout.entries().get(entry)?.source.placement() else {
         return Some(Assignment::Nothing);
@@ -170,7 +170,7 @@ fn assignment(
         return Some(Assignment::Nothing);
     }
     let given = Given::read(&on_cluster.status.as_ref()?.conditions)?;
-    let sets = fleet.configs.rollout(&addon_key)?.status.iter().flat_map(|status| &status.sets);
+    let sets = cache.configs.rollout(&addon_key)?.status.iter().flat_map(|status| &status.sets);
     let set = sets.into_iter().find(|set| set.fingerprint == given.set)?;
     Some(set.version.clone().map_or(Assignment::Nothing, Assignment::Version))
 }
@@ -232,7 +232,7 @@ mod tests {
         scene.decide("x", &["one"]);
         scene.set::<AddOnRollout>(None, "hello", remembering(SET));
         scene.on_cluster("one", "hello", &failed());
-        drain(&scene.fleet.queues.addons);
+        drain(&scene.cache.queues.addons);
         scene
     }
 
@@ -274,10 +274,10 @@ mod tests {
 
     /// Whether the add-on on the cluster one is to have anything else than it has, but for its status.
     fn is_changed(scene: &Scene) -> bool {
-        let addons = &scene.fleet.addons;
+        let addons = &scene.cache.addons;
         let (on_cluster, addon) = (addons.mcas.get(&one()), addons.cmas.get(&ObjectKey::cluster_wide("hello")));
         let (on_cluster, addon) = (on_cluster.expect("it is there"), addon.expect("it is there"));
-        with_inheritance(&scene.fleet, &one(), on_cluster, addon).is_some()
+        with_inheritance(&scene.cache, &one(), on_cluster, addon).is_some()
     }
 
     fn roll_out(scene: &Scene) {
@@ -289,11 +289,11 @@ mod tests {
         let scene = found();
         assert_eq!(words(&scene.plan(&addons(), &one())), [""; 0]);
         roll_out(&scene);
-        assert_eq!(drain(&scene.fleet.queues.addons), ["one/hello"], "now it is");
+        assert_eq!(drain(&scene.cache.queues.addons), ["one/hello"], "now it is");
         assert!(!is_changed(&scene));
         assert_eq!(words(&scene.plan(&addons(), &one())), ["Patch ManagedClusterAddOn one/hello"], "its status");
         roll_out(&scene);
-        assert_eq!(drain(&scene.fleet.queues.addons), [""; 0], "nothing has changed since");
+        assert_eq!(drain(&scene.cache.queues.addons), [""; 0], "nothing has changed since");
     }
 
     #[test]
@@ -311,7 +311,7 @@ mod tests {
         scene.on_cluster("one", "hello", &verified);
         let verdict = |scene: &Scene| {
             roll_out(scene);
-            let pages = scene.fleet.addons.books.get(&ObjectKey::cluster_wide("hello")).expect("a book").open();
+            let pages = scene.cache.addons.books.get(&ObjectKey::cluster_wide("hello")).expect("a book").open();
             let member = pages.rollout.member(&"one".into()).cloned();
             member.and_then(|member| member.addon?.proof).map(|proof| proof.verdict)
         };
@@ -354,9 +354,9 @@ mod tests {
     fn a_version_goes_when_its_placement_assigns_none() {
         let mut scene = found();
         roll_out(&scene);
-        drain(&scene.fleet.queues.addons);
+        drain(&scene.cache.queues.addons);
         scene.addon("hello", &json!({ "type": "Placements", "placements": [named("x")] }));
-        assert_eq!(drain(&scene.fleet.queues.addons), ["one/hello"]);
+        assert_eq!(drain(&scene.cache.queues.addons), ["one/hello"]);
         roll_out(&scene);
         assert!(is_changed(&scene));
     }
@@ -369,10 +369,10 @@ mod tests {
         scene.addon("hello", &json!({ "type": "Placements", "placements": [assigning, named("y")] }));
         scene.placement("y", 0);
         roll_out(&scene);
-        drain(&scene.fleet.queues.addons);
+        drain(&scene.cache.queues.addons);
         scene.decide("y", &["one"]);
         roll_out(&scene);
-        assert_eq!(drain(&scene.fleet.queues.addons), ["one/hello"]);
+        assert_eq!(drain(&scene.cache.queues.addons), ["one/hello"]);
         assert!(is_changed(&scene), "y assigns none");
     }
 
@@ -384,7 +384,7 @@ mod tests {
         scene.on_cluster("one", "hello", &own);
         roll_out(&scene);
         assert_eq!(words(&scene.plan(&addons(), &one())), ["Patch ManagedClusterAddOn one/hello"]);
-        scene.fleet.refuse_templates(Refusal::Failing);
+        scene.cache.refuse_templates(Refusal::Failing);
         roll_out(&scene);
         assert_eq!(words(&scene.plan(&addons(), &one())), [""; 0]);
     }

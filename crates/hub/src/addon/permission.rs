@@ -23,7 +23,7 @@ use drover_runtime::{controller::Reconciler, store::ObjectKey};
 use k8s_openapi::{api::rbac::v1::RoleBinding, jiff::Timestamp};
 
 use super::{progress, signing_request::is_accepted, workshop::Making};
-use crate::{fleet::Fleet, refusal::could_not};
+use crate::{cache::Cache, refusal::could_not};
 
 /// What is said of the agent of an add-on whose cluster is shut out.
 const SHUT_OUT: &str = "the cluster is not accepted, so that its agents may do nothing on the hub: set spec.hubAcceptsClient of the \
@@ -42,21 +42,21 @@ impl Permissions {
     }
 }
 
-impl Reconciler<Fleet> for Permissions {
+impl Reconciler<Cache> for Permissions {
     type Key = ObjectKey;
     type Action = NoAction;
 
     const NAME: &'static str = "drover-addon-permission";
 
-    fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan {
-        let Some(bindings) = Bindings::of(fleet, key, now) else { return Plan::default() };
+    fn plan(&self, cache: &Cache, key: &ObjectKey, now: Timestamp) -> Plan {
+        let Some(bindings) = Bindings::of(cache, key, now) else { return Plan::default() };
         let writes = bindings.writes();
         if writes.is_empty() {
             self.refusals().remove(key);
             return Plan::default();
         }
         let refusal = self.refusals().get(key).cloned();
-        let on_cluster = fleet.addons.mcas.get(key);
+        let on_cluster = cache.addons.mcas.get(key);
         let said = refusal.zip(on_cluster).and_then(|(why, on_cluster)| say(on_cluster, &why, now));
         // What will be refused once more must not keep it from being said.
         Plan { ordered: said.into_iter().collect(), parallel: writes, ..Plan::default() }
@@ -109,31 +109,31 @@ enum Registration {
 impl<'a> Bindings<'a> {
     /// Those of an add-on on a cluster; nothing if they are to stay as they are, because nobody knows what they are to be, or because the
     /// add-on is on its way out and its agent may need them until it is gone.
-    fn of(fleet: &'a Fleet, key: &ObjectKey, now: Timestamp) -> Option<Self> {
-        let Some(on_cluster) = fleet.addons.mcas.get(key) else {
+    fn of(cache: &'a Cache, key: &ObjectKey, now: Timestamp) -> Option<Self> {
+        let Some(on_cluster) = cache.addons.mcas.get(key) else {
             // One that can not be read is still there.
-            return (!fleet.addons.mcas.has(key)).then(|| Self::none(fleet, key));
+            return (!cache.addons.mcas.has(key)).then(|| Self::none(cache, key));
         };
         // Who is shut out has nothing to finish.
-        if !is_accepted(fleet, &ClusterName::from(&*key.namespace)) {
-            return Some(Self::none(fleet, key));
+        if !is_accepted(cache, &ClusterName::from(&*key.namespace)) {
+            return Some(Self::none(cache, key));
         }
         if on_cluster.metadata.deletion_timestamp.is_some() {
             return None;
         }
         let conditions = on_cluster.status.as_ref().map_or(&[][..], |status| &status.conditions);
         if Given::read(conditions).is_none() {
-            return Some(Self::none(fleet, key));
+            return Some(Self::none(cache, key));
         }
-        Self::made(fleet, on_cluster, &progress::making(fleet, on_cluster, now)?)
+        Self::made(cache, on_cluster, &progress::making(cache, on_cluster, now)?)
     }
 
     /// Those of an add-on whose works come about like this; nothing if they are to stay as they are. An agent that runs keeps what it may do
     /// until it is known what its successor may.
-    pub(super) fn made(fleet: &'a Fleet, on_cluster: &ManagedClusterAddOn, making: &Making) -> Option<Self> {
+    pub(super) fn made(cache: &'a Cache, on_cluster: &ManagedClusterAddOn, making: &Making) -> Option<Self> {
         let key = ObjectKey::of(on_cluster);
-        if !is_accepted(fleet, &ClusterName::from(&*key.namespace)) {
-            return Some(Self { registration: Registration::ShutOut, ..Self::none(fleet, &key) });
+        if !is_accepted(cache, &ClusterName::from(&*key.namespace)) {
+            return Some(Self { registration: Registration::ShutOut, ..Self::none(cache, &key) });
         }
         let specs = match making {
             Making::ByManager => &[],
@@ -146,13 +146,13 @@ impl<'a> Bindings<'a> {
             Ok(()) if specs.is_empty() => Registration::None,
             Ok(()) => Registration::AsSaid,
         };
-        let found = fleet.belongings.bindings_of_addon(&key).collect();
+        let found = cache.belongings.bindings_of_addon(&key).collect();
         Some(Self { wanted: bindings(on_cluster, specs), found, registration })
     }
 
     /// That there are to be none.
-    fn none(fleet: &'a Fleet, key: &ObjectKey) -> Self {
-        let found = fleet.belongings.bindings_of_addon(key).collect();
+    fn none(cache: &'a Cache, key: &ObjectKey) -> Self {
+        let found = cache.belongings.bindings_of_addon(key).collect();
         Self { wanted: Vec::new(), found, registration: Registration::None }
     }
 

@@ -37,12 +37,12 @@ use super::{
     shelf::Shelf,
     workshop::{Commission, Making},
 };
-use crate::fleet::Fleet;
+use crate::cache::Cache;
 
 /// An add-on on one cluster, with everything that its status follows from.
 #[derive(Clone, Copy)]
 pub(crate) struct Subject<'a> {
-    pub(crate) fleet: &'a Fleet,
+    pub(crate) cache: &'a Cache,
     pub(crate) on_cluster: &'a ManagedClusterAddOn,
     pub(crate) shelf: &'a Shelf<'a>,
     pub(crate) now: Timestamp,
@@ -106,7 +106,7 @@ pub(crate) fn given(subject: &Subject, given: &Given, set: &Set) -> Option<Write
     let part = Part { failure: None, wait: None, invalid_version: None };
     let effective = subject.effective(set, own.as_ref());
     let commission = subject.commission(&effective);
-    let making = subject.fleet.addons.workshop.look(&commission);
+    let making = subject.cache.addons.workshop.look(&commission);
     // What is known before anything is made is told at once, so that it needs no write of its own.
     let namespace = making.blueprint().and_then(|blueprint| commission.namespace(blueprint));
     let registers = making.blueprint().is_none_or(|blueprint| !blueprint.registrations().is_empty());
@@ -117,14 +117,14 @@ pub(crate) fn given(subject: &Subject, given: &Given, set: &Set) -> Option<Write
 }
 
 /// How the works of an add-on on one cluster come about, as far as that is known; nothing if nobody knows what it was given.
-pub(crate) fn making(fleet: &Fleet, on_cluster: &ManagedClusterAddOn, now: Timestamp) -> Option<Making> {
+pub(crate) fn making(cache: &Cache, on_cluster: &ManagedClusterAddOn, now: Timestamp) -> Option<Making> {
     let key = ObjectKey::cluster_wide(on_cluster.metadata.name.as_deref()?);
-    let addon = fleet.addons.cmas.get(&key).filter(|addon| is_managed(addon))?;
-    let shelf = Shelf::of(fleet, addon);
-    let subject = Subject { fleet, on_cluster, shelf: &shelf, now };
-    let (_, set) = given_to(on_cluster, fleet.configs.rollout(&key)?)?;
+    let addon = cache.addons.cmas.get(&key).filter(|addon| is_managed(addon))?;
+    let shelf = Shelf::of(cache, addon);
+    let subject = Subject { cache, on_cluster, shelf: &shelf, now };
+    let (_, set) = given_to(on_cluster, cache.configs.rollout(&key)?)?;
     let effective = subject.effective(&set?, shelf.own(on_cluster).as_ref());
-    Some(fleet.addons.workshop.look(&subject.commission(&effective)))
+    Some(cache.addons.workshop.look(&subject.commission(&effective)))
 }
 
 /// What an add-on on a cluster was given, and the set that this is, if it is remembered.
@@ -157,10 +157,10 @@ pub(crate) fn follow(
         Some((given, Some(set))) => {
             let effective = subject.effective(&set, own.as_ref());
             let commission = subject.commission(&effective);
-            let (making, fresh) = subject.fleet.addons.workshop.make(&commission);
-            let bindings = Bindings::made(subject.fleet, subject.on_cluster, &making);
+            let (making, fresh) = subject.cache.addons.workshop.make(&commission);
+            let bindings = Bindings::made(subject.cache, subject.on_cluster, &making);
             if bindings.as_ref().is_some_and(|bindings| !bindings.writes().is_empty()) {
-                subject.fleet.queues.permissions.mark(ObjectKey::of(subject.on_cluster));
+                subject.cache.queues.permissions.mark(ObjectKey::of(subject.on_cluster));
             }
             let registered = bindings.as_ref().and_then(Bindings::registered);
             let works = deploy::works(&commission, &making, fresh);
@@ -174,8 +174,8 @@ pub(crate) fn follow(
 }
 
 /// Whether add-ons have to be available before they count as updated.
-pub(crate) fn health(fleet: &Fleet) -> Health {
-    if fleet.dialect == Dialect::Ocm { Health::DoesNotCount } else { Health::Counts }
+pub(crate) fn health(cache: &Cache) -> Health {
+    if cache.dialect == Dialect::Ocm { Health::DoesNotCount } else { Health::Counts }
 }
 
 fn part(on_cluster: &ManagedClusterAddOn, pages: &Pages) -> Part {
@@ -243,13 +243,13 @@ impl Subject<'_> {
             }
         };
         let Having { given, set, .. } = having;
-        let works = self.fleet.addons.works_of(self.on_cluster);
+        let works = self.cache.addons.works_of(self.on_cluster);
         let evidence = Evidence {
             addon: &on_cluster,
             works: &works,
             set,
             supported_versions: self.shelf.supported(),
-            health: health(self.fleet),
+            health: health(self.cache),
             maker: having.maker(),
         };
         let finding = prove(&evidence);
@@ -264,20 +264,20 @@ impl Subject<'_> {
         if let Held::Set(having) = held
             && !matches!(having.making, Making::ByManager)
         {
-            let works = self.fleet.addons.works_of(self.on_cluster);
+            let works = self.cache.addons.works_of(self.on_cluster);
             let report = Report {
                 on_cluster: self.on_cluster,
                 blueprint: having.making.blueprint().map(|blueprint| &**blueprint),
                 namespace: having.namespace,
                 maker: having.maker(),
                 works: &works,
-                cluster: self.fleet.cluster(&self.cluster()).map(|cluster| &**cluster),
+                cluster: self.cache.cluster(&self.cluster()).map(|cluster| &**cluster),
                 registered: having.registered,
-                dialect: self.fleet.dialect,
+                dialect: self.cache.dialect,
             };
             status = report.written(status, self.now);
         }
-        if let Some(cluster) = self.fleet.cluster(&self.cluster()) {
+        if let Some(cluster) = self.cache.cluster(&self.cluster()) {
             status.conditions = reachable(status.conditions, cluster, self.now);
         }
         if self.on_cluster.status.clone().unwrap_or_default() == status {
@@ -292,7 +292,7 @@ impl Subject<'_> {
 
     /// What is to be made for the add-on.
     fn commission<'s>(&'s self, set: &'s Set) -> Commission<'s> {
-        Commission { fleet: self.fleet, on_cluster: self.on_cluster, set }
+        Commission { cache: self.cache, on_cluster: self.on_cluster, set }
     }
 
     /// What the cluster is to run: what it was given, with what a user has asked for instead. If that can not be had, it keeps what it has,

@@ -31,7 +31,7 @@ use self::{
     case::Case,
     refusal::{Matter, Refusal, Refusals},
 };
-use crate::fleet::Fleet;
+use crate::cache::Cache;
 
 #[derive(Default)]
 pub(crate) struct Rollouts {
@@ -39,14 +39,14 @@ pub(crate) struct Rollouts {
     refusals: Refusals,
 }
 
-impl Reconciler<Fleet> for Rollouts {
+impl Reconciler<Cache> for Rollouts {
     type Key = ObjectKey;
     type Action = NoAction;
 
     const NAME: &'static str = "drover-addon-rollout";
 
-    fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan {
-        let (Some(addon), Some(book)) = (fleet.addons.cmas.get(key), fleet.addons.books.get(key)) else {
+    fn plan(&self, cache: &Cache, key: &ObjectKey, now: Timestamp) -> Plan {
+        let (Some(addon), Some(book)) = (cache.addons.cmas.get(key), cache.addons.books.get(key)) else {
             self.refusals.forget(key);
             return Plan::default();
         };
@@ -57,12 +57,12 @@ impl Reconciler<Fleet> for Rollouts {
         let refusal = self.refusals.of(key, now);
         // What can not be written down can still be said of the add-on.
         let is_refused = refusal.as_ref().is_some_and(|refusal| refusal.matter == Matter::Record);
-        let stored = fleet.configs.rollout(key);
+        let stored = cache.configs.rollout(key);
         if let Some(write) = kept(stored, addon).filter(|_| !is_refused) {
             return Plan::from_iter([write]);
         }
         let record = stored.cloned().unwrap_or_else(|| record_of(addon));
-        let case = Case { fleet, key, addon, record: &record, refusal: refusal.as_ref(), now };
+        let case = Case { cache, key, addon, record: &record, refusal: refusal.as_ref(), now };
         let plan = case.follow(&mut book.open());
         match refusal {
             Some(refusal) => self.held_up(key, addon, &refusal, plan),
@@ -111,7 +111,7 @@ fn owned(record: &AddOnRollout, addon: &ClusterManagementAddOn) -> AddOnRollout 
     wanted
 }
 
-impl Fleet {
+impl Cache {
     /// Marks the add-ons on clusters that have something else to say now, because a set that they were given is remembered again. Where
     /// nothing was remembered before, that may be any.
     pub(crate) fn mark_who_has_sets_of(&self, change: &Change<AddOnRollout>) {

@@ -7,9 +7,9 @@ use drover_api::{
 };
 use drover_engine::plan::{Plan, PlanStep, Write};
 use drover_runtime::{
+    cache::Tracks,
     clock::ManualClock,
     controller::Reconciler,
-    fleet::Tracks,
     queue::{Done, Queue},
     store::ObjectKey,
     views::Caches,
@@ -21,11 +21,11 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::shelf::Shelf;
-use crate::fleet::{Fleet, Queues};
+use crate::cache::{Cache, Queues};
 
 /// A fleet, to which a test tells what happens.
 pub(crate) struct Scene {
-    pub(crate) fleet: Fleet,
+    pub(crate) cache: Cache,
     version: u64,
 }
 
@@ -57,16 +57,16 @@ impl Scene {
     /// A fleet of nothing.
     pub(crate) fn new() -> Self {
         let clock = ManualClock::at(noon()).clock();
-        let mut fleet = Fleet::new(Queues::new(&clock), clock);
-        fleet.list_own_types(&[]);
-        Self { fleet, version: 0 }
+        let mut cache = Cache::new(Queues::new(&clock), clock);
+        cache.list_own_types(&[]);
+        Self { cache, version: 0 }
     }
 
     /// Makes an object be so.
     pub(crate) fn set<K>(&mut self, namespace: Option<&str>, name: &str, mut object: Value)
     where
         K: Resource<DynamicType = ()> + DeserializeOwned,
-        Fleet: Tracks<K>,
+        Cache: Tracks<K>,
     {
         self.version += 1;
         let version = self.version.to_string();
@@ -76,15 +76,15 @@ impl Scene {
         object["apiVersion"] = json!(K::api_version(&()));
         object["kind"] = json!(K::kind(&()));
         let object: K = serde_json::from_value(object).expect("an object");
-        let change = Tracks::<K>::store(&mut self.fleet).apply(object).expect("something changes");
-        self.fleet.changed(&change);
+        let change = Tracks::<K>::store(&mut self.cache).apply(object).expect("something changes");
+        self.cache.changed(&change);
     }
 
     /// Makes an object be gone.
     pub(crate) fn gone<K>(&mut self, namespace: Option<&str>, name: &str)
     where
         K: Resource<DynamicType = ()>,
-        Fleet: Tracks<K>,
+        Cache: Tracks<K>,
     {
         self.version += 1;
         let last = ObjectMeta {
@@ -93,8 +93,8 @@ impl Scene {
             resource_version: Some(self.version.to_string()),
             ..ObjectMeta::default()
         };
-        let change = Tracks::<K>::store(&mut self.fleet).delete(&last).expect("something goes");
-        self.fleet.changed(&change);
+        let change = Tracks::<K>::store(&mut self.cache).delete(&last).expect("something goes");
+        self.cache.changed(&change);
     }
 
     pub(crate) fn addon(&mut self, name: &str, strategy: &Value) {
@@ -143,12 +143,12 @@ impl Scene {
         let manifest = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": addon } });
         let spec = json!({ "addonName": addon, "registration": registration,
             "agentSpec": { "workload": { "manifests": [manifest] } } });
-        self.fleet.list_own_types(&[(addon, spec)]);
+        self.cache.list_own_types(&[(addon, spec)]);
         let config =
             json!({ "group": "addon.open-cluster-management.io", "resource": "addontemplates", "name": addon });
         self.set::<ClusterManagementAddOn>(None, addon, json!({ "spec": { "defaultConfigs": [config] } }));
-        let cma = self.fleet.addons.cmas.get(&ObjectKey::cluster_wide(addon)).expect("it is there");
-        let set = Shelf::of(&self.fleet, cma).configured(None, None).expect("it can be had").set;
+        let cma = self.cache.addons.cmas.get(&ObjectKey::cluster_wide(addon)).expect("it is there");
+        let set = Shelf::of(&self.cache, cma).configured(None, None).expect("it can be had").set;
         let (sets, owner) = ([set.stored(noon())], cma.controller_owner_ref(&()));
         let metadata = json!({ "ownerReferences": [owner] });
         self.set::<AddOnRollout>(None, addon, json!({ "metadata": metadata, "status": { "sets": sets } }));
@@ -156,7 +156,7 @@ impl Scene {
 
     /// The condition of an add-on on a cluster by which it was given what is remembered of it.
     pub(crate) fn given(&self, addon: &str) -> Value {
-        let record = self.fleet.configs.rollout(&ObjectKey::cluster_wide(addon)).expect("it is there");
+        let record = self.cache.configs.rollout(&ObjectKey::cluster_wide(addon)).expect("it is there");
         let set = &record.status.as_ref().expect("it has a status").sets[0].fingerprint;
         json!({ "type": "drover.dev/Given", "status": "True", "reason": "Given", "message": set,
             "lastTransitionTime": "2026-01-01T00:00:00Z" })
@@ -165,10 +165,10 @@ impl Scene {
     /// What a controller would do about a key, at noon.
     pub(crate) fn plan<R>(&self, controller: &R, key: &ObjectKey) -> Plan<R::Action>
     where
-        R: Reconciler<Fleet, Key = ObjectKey>,
+        R: Reconciler<Cache, Key = ObjectKey>,
     {
-        let plan = controller.plan(&self.fleet, key, noon());
-        let views = Fleet::views();
+        let plan = controller.plan(&self.cache, key, noon());
+        let views = Cache::views();
         for write in plan.ordered.iter().chain(&plan.parallel) {
             assert!(views.has(write.kind().view), "the answer to {write} enters no cache");
         }

@@ -19,11 +19,11 @@ use drover_engine::{
 use drover_runtime::store::ObjectKey;
 
 use super::Dialect;
-use crate::{config::Config, fleet::Fleet};
+use crate::{cache::Cache, config::Config};
 
 /// Where the configurations of an add-on are looked up.
 pub(crate) struct Shelf<'a> {
-    fleet: &'a Fleet,
+    cache: &'a Cache,
     addon: &'a ClusterManagementAddOn,
     /// The templates that belong to the add-on.
     pub(crate) templates: Vec<Template>,
@@ -36,19 +36,19 @@ pub(crate) struct Shelf<'a> {
 impl Catalog for Shelf<'_> {
     fn config(&self, config: &AddOnConfig) -> Found {
         let own = self.addon.metadata.name.as_deref().unwrap_or_default();
-        match self.fleet.configs.owner_of_template(config).filter(|owner| *owner != own) {
+        match self.cache.configs.owner_of_template(config).filter(|owner| *owner != own) {
             Some(addon) => Found::Foreign { addon: addon.to_owned() },
-            None => self.fleet.configs.find(config),
+            None => self.cache.configs.find(config),
         }
     }
 }
 
 impl<'a> Shelf<'a> {
-    pub(crate) fn of(fleet: &'a Fleet, addon: &'a ClusterManagementAddOn) -> Self {
-        let templates = templates_of(fleet, addon);
-        let unknown = fleet.configs.are_templates_unknown();
+    pub(crate) fn of(cache: &'a Cache, addon: &'a ClusterManagementAddOn) -> Self {
+        let templates = templates_of(cache, addon);
+        let unknown = cache.configs.are_templates_unknown();
         let is_templated = unknown.clone().map_or(Ok(!templates.is_empty()), Err);
-        let (templates, versions) = match (fleet.dialect, unknown) {
+        let (templates, versions) = match (cache.dialect, unknown) {
             // Versions are not OCM's, and its CRDs have no place for them.
             (Dialect::Ocm, _) => (Vec::new(), Versions::default()),
             (Dialect::Drover, Some(doubt)) => (templates, Versions::last_told(addon, doubt)),
@@ -57,7 +57,7 @@ impl<'a> Shelf<'a> {
                 (templates, versions)
             }
         };
-        Self { fleet, addon, templates, versions, is_templated }
+        Self { cache, addon, templates, versions, is_templated }
     }
 
     /// What the clusters of a placement are configured to, or those that no placement selects. `former` is what they were configured to.
@@ -68,7 +68,7 @@ impl<'a> Shelf<'a> {
     ) -> Result<Configured, Problem> {
         let configured = self.configuration().of(placement)?;
         let is_any_accepted = self.versions.supported.is_empty();
-        let former = former.filter(|_| is_any_accepted && self.fleet.dialect == Dialect::Drover);
+        let former = former.filter(|_| is_any_accepted && self.cache.dialect == Dialect::Drover);
         let lost = former.and_then(|former| configuration::lost_template(former, &configured.set, self));
         lost.map_or(Ok(configured), Err)
     }
@@ -80,8 +80,8 @@ impl<'a> Shelf<'a> {
 
     fn configuration(&self) -> Configuration<'_, Self> {
         let Self { addon, ref templates, ref versions, ref is_templated, .. } = *self;
-        let (is_templated, dialect) = (is_templated.clone(), self.fleet.dialect);
-        Configuration { addon, catalog: self, templates, versions, dialect, is_templated, epoch: self.fleet.epoch }
+        let (is_templated, dialect) = (is_templated.clone(), self.cache.dialect);
+        Configuration { addon, catalog: self, templates, versions, dialect, is_templated, epoch: self.cache.epoch }
     }
 
     /// What the clusters of a placement are configured to, though the hub may not read all of it.
@@ -121,7 +121,7 @@ impl<'a> Shelf<'a> {
 
     /// In whose words it is told how a cluster stands to a set.
     pub(crate) fn vocabulary(&self, set: Option<&Set>) -> Vocabulary {
-        match self.fleet.dialect {
+        match self.cache.dialect {
             Dialect::Ocm => Vocabulary::Ocm,
             Dialect::Drover if self.supported().is_empty() => Vocabulary::Lifecycle,
             Dialect::Drover if set.is_some_and(configuration::asks_by_hub_config) => Vocabulary::Lifecycle,
@@ -131,8 +131,8 @@ impl<'a> Shelf<'a> {
 }
 
 /// The templates that belong to an add-on.
-fn templates_of(fleet: &Fleet, addon: &ClusterManagementAddOn) -> Vec<Template> {
-    let templates = fleet.configs.templates_of(addon.metadata.name.as_deref().unwrap_or_default());
+fn templates_of(cache: &Cache, addon: &ClusterManagementAddOn) -> Vec<Template> {
+    let templates = cache.configs.templates_of(addon.metadata.name.as_deref().unwrap_or_default());
     let template = |(key, config): (&ObjectKey, &Config)| Template {
         name: key.name.to_string(),
         version: config.version().cloned(),
@@ -157,12 +157,12 @@ mod tests {
         let mut scene = Scene::new();
         let status = json!({ "supportedVersions": ["v1"], "defaultVersion": "v1" });
         scene.set::<ClusterManagementAddOn>(None, "hello", json!({ "spec": {}, "status": status }));
-        scene.fleet.list_own_types(&[("one", json!({ "addonName": "hello", "version": "v1" }))]);
+        scene.cache.list_own_types(&[("one", json!({ "addonName": "hello", "version": "v1" }))]);
         scene
     }
 
     fn shelf(scene: &Scene) -> Shelf<'_> {
-        Shelf::of(&scene.fleet, scene.fleet.addons.cmas.get(&hello()).expect("it is there"))
+        Shelf::of(&scene.cache, scene.cache.addons.cmas.get(&hello()).expect("it is there"))
     }
 
     #[test]
@@ -173,15 +173,15 @@ mod tests {
         let refusals =
             [(Refusal::Failing, Problem::TemplatesNotYet), (Refusal::Forbidden, Problem::TemplatesForbidden)];
         for (refusal, problem) in refusals {
-            drain(&scene.fleet.queues.rollouts);
-            scene.fleet.refuse_templates(refusal);
-            assert_eq!(drain(&scene.fleet.queues.rollouts), ["hello"], "{refusal:?}");
+            drain(&scene.cache.queues.rollouts);
+            scene.cache.refuse_templates(refusal);
+            assert_eq!(drain(&scene.cache.queues.rollouts), ["hello"], "{refusal:?}");
             let shelf = shelf(&scene);
             assert_eq!(shelf.configured(None, None), Err(problem), "nobody is moved");
             let supported: Vec<_> = shelf.supported().iter().map(Version::as_str).collect();
             assert_eq!((supported, shelf.vocabulary(None)), (vec!["v1"], Vocabulary::Version));
         }
-        scene.fleet.refuse_templates(Refusal::NoSuchKind);
+        scene.cache.refuse_templates(Refusal::NoSuchKind);
         assert!(shelf(&scene).supported().is_empty(), "there are none");
     }
 
@@ -191,8 +191,8 @@ mod tests {
             let configs: Value = json!([{ "group": "addon.open-cluster-management.io", "resource": "addontemplates",
                 "name": "one" }]);
             scene.on_cluster("one", "hello", &json!({ "spec": { "configs": configs } }));
-            let on_cluster = scene.fleet.addons.mcas.get(&ObjectKey::namespaced("one", "hello"));
-            scene.fleet.dialect = dialect;
+            let on_cluster = scene.cache.addons.mcas.get(&ObjectKey::namespaced("one", "hello"));
+            scene.cache.dialect = dialect;
             let own = shelf(scene).own(on_cluster.expect("it is there")).expect("something is asked for");
             own.unsupported.is_empty() && own.overrides.is_ok_and(|overrides| overrides.configs.len() == 1)
         };
@@ -200,7 +200,7 @@ mod tests {
         for dialect in [Dialect::Drover, Dialect::Ocm] {
             assert!(own(&mut scene, dialect), "{dialect:?}");
         }
-        scene.fleet.refuse_templates(Refusal::NoSuchKind);
+        scene.cache.refuse_templates(Refusal::NoSuchKind);
         for dialect in [Dialect::Drover, Dialect::Ocm] {
             assert!(!own(&mut scene, dialect), "{dialect:?}");
         }
@@ -212,8 +212,8 @@ mod tests {
         let edited = json!({ "addonName": "hello", "version": "v1", "text": "edited in place" });
         let given = shelf(&scene).configured(None, None).expect("it can be had").set;
         assert_eq!(shelf(&scene).generation(&given.configs()[0]), Some(1));
-        scene.fleet.refuse_templates(Refusal::NoSuchKind);
-        scene.fleet.list_own_types(&[("one", edited)]);
+        scene.cache.refuse_templates(Refusal::NoSuchKind);
+        scene.cache.list_own_types(&[("one", edited)]);
         assert_eq!(shelf(&scene).generation(&given.configs()[0]), None);
     }
 }

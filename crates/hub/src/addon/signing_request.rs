@@ -36,7 +36,7 @@ use k8s_openapi::{api::certificates::v1::CertificateSigningRequest, jiff::Timest
 use kube::ResourceExt;
 
 use super::progress;
-use crate::{cluster::decide, fleet::Fleet, signer::Sign};
+use crate::{cache::Cache, cluster::decide, signer::Sign};
 
 /// When a denial is tried again that the hub had no right to, and when a request is looked at again whose template is not known.
 const PATIENCE: Duration = Duration::from_mins(10);
@@ -122,10 +122,10 @@ impl AddOnRequests {
     }
 
     /// What could not be done about the requests of an add-on: of several, about the first, so that all say the same, whichever was tried last.
-    fn failure(&self, fleet: &Fleet, addon: &ObjectKey) -> Option<String> {
+    fn failure(&self, cache: &Cache, addon: &ObjectKey) -> Option<String> {
         let attempts = self.attempts();
-        let mut open = fleet.belongings.open_requests(addon);
-        open.find_map(|key| attempts.get(key)?.failure(fleet.belongings.requests.get(key)?))
+        let mut open = cache.belongings.open_requests(addon);
+        open.find_map(|key| attempts.get(key)?.failure(cache.belongings.requests.get(key)?))
     }
 
     /// Until when an attempt rests that the hub had no right to; nothing once it has rested, and is made anew.
@@ -172,8 +172,8 @@ impl AddOnRequests {
 
     /// Has the add-on say what could not be done about the requests of its agent.
     fn say_failed(&self, case: &Case<'_>, now: Timestamp) -> Vec<Write> {
-        let failure = self.failure(case.fleet, &case.addon);
-        failure.and_then(|why| say(case.fleet, &case.addon, Signing::Failed(&why), now)).into_iter().collect()
+        let failure = self.failure(case.cache, &case.addon);
+        failure.and_then(|why| say(case.cache, &case.addon, Signing::Failed(&why), now)).into_iter().collect()
     }
 
     /// Signs a request that waits for the hub to sign it.
@@ -192,19 +192,19 @@ impl AddOnRequests {
     }
 
     /// Has an add-on say what has come of its requests, where it says that something was not signed, and nothing waits for the hub any more.
-    fn settle(&self, fleet: &Fleet, addon: &ObjectKey, outcome: Signing<'_>, now: Timestamp) -> Plan<Sign> {
-        if !fleet.addons.mcas.get(addon).is_some_and(|addon| signing::says_failed(addon)) {
+    fn settle(&self, cache: &Cache, addon: &ObjectKey, outcome: Signing<'_>, now: Timestamp) -> Plan<Sign> {
+        if !cache.addons.mcas.get(addon).is_some_and(|addon| signing::says_failed(addon)) {
             return Plan::default();
         }
         let mut open =
-            fleet.belongings.open_requests(addon).filter_map(|key| fleet.belongings.requests.get(key)).peekable();
+            cache.belongings.open_requests(addon).filter_map(|key| cache.belongings.requests.get(key)).peekable();
         if open.peek().is_some() {
-            let Some(blueprint) = blueprint(fleet, addon, now) else { return later(now) };
+            let Some(blueprint) = blueprint(cache, addon, now) else { return later(now) };
             if open.any(|request| self.is_due(request, blueprint.registrations())) {
                 return Plan::default();
             }
         }
-        say(fleet, addon, outcome, now).into_iter().collect()
+        say(cache, addon, outcome, now).into_iter().collect()
     }
 
     /// Whether a request waits for the hub to approve it, or to sign it.
@@ -215,7 +215,7 @@ impl AddOnRequests {
 
 /// A request, and what it is decided by.
 struct Case<'a> {
-    fleet: &'a Fleet,
+    cache: &'a Cache,
     key: &'a ObjectKey,
     request: &'a Arc<CertificateSigningRequest>,
     /// The add-on on a cluster that the request is for.
@@ -224,8 +224,8 @@ struct Case<'a> {
 }
 
 /// Has an add-on say what has become of its agent's requests.
-fn say(fleet: &Fleet, addon: &ObjectKey, what: Signing<'_>, now: Timestamp) -> Option<Write> {
-    let addon = fleet.addons.mcas.get(addon)?;
+fn say(cache: &Cache, addon: &ObjectKey, what: Signing<'_>, now: Timestamp) -> Option<Write> {
+    let addon = cache.addons.mcas.get(addon)?;
     Write::status(&**addon, &signing::saying(addon, what, now))
 }
 
@@ -235,38 +235,38 @@ fn later(now: Timestamp) -> Plan<Sign> {
 }
 
 /// The template of an add-on on a cluster, by which its agent registers; nothing if that is not known, or there is none.
-fn blueprint(fleet: &Fleet, addon: &ObjectKey, now: Timestamp) -> Option<Arc<Blueprint>> {
-    let on_cluster = fleet.addons.mcas.get(addon).filter(|addon| addon.metadata.deletion_timestamp.is_none())?;
-    progress::making(fleet, on_cluster, now)?.blueprint().cloned()
+fn blueprint(cache: &Cache, addon: &ObjectKey, now: Timestamp) -> Option<Arc<Blueprint>> {
+    let on_cluster = cache.addons.mcas.get(addon).filter(|addon| addon.metadata.deletion_timestamp.is_none())?;
+    progress::making(cache, on_cluster, now)?.blueprint().cloned()
 }
 
-impl Reconciler<Fleet> for AddOnRequests {
+impl Reconciler<Cache> for AddOnRequests {
     type Key = ObjectKey;
     type Action = Sign;
 
     const NAME: &'static str = "drover-addon-registration";
 
-    fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan<Sign> {
+    fn plan(&self, cache: &Cache, key: &ObjectKey, now: Timestamp) -> Plan<Sign> {
         if !key.namespace.is_empty() {
-            return self.settle(fleet, key, Signing::Over, now);
+            return self.settle(cache, key, Signing::Over, now);
         }
-        let Some(request) = fleet.belongings.requests.get(key) else {
+        let Some(request) = cache.belongings.requests.get(key) else {
             if let Some(attempt) = self.attempts().remove(key) {
-                fleet.queues.addon_requests.mark(attempt.addon);
+                cache.queues.addon_requests.mark(attempt.addon);
             }
             return Plan::default();
         };
-        let Some((cluster, addon)) = request::addon_of_request(request).filter(|(it, _)| is_accepted(fleet, it)) else {
+        let Some((cluster, addon)) = request::addon_of_request(request).filter(|(it, _)| is_accepted(cache, it)) else {
             return Plan::default();
         };
         let addon = ObjectKey::namespaced(cluster.as_str(), &addon);
         if is_closed(request) {
             self.attempts().remove(key);
-            return self.settle(fleet, &addon, outcome_of(request), now);
+            return self.settle(cache, &addon, outcome_of(request), now);
         }
-        let Some(blueprint) = blueprint(fleet, &addon, now) else { return later(now) };
+        let Some(blueprint) = blueprint(cache, &addon, now) else { return later(now) };
         let specs = blueprint.registrations();
-        let case = Case { fleet, key, request, addon, specs };
+        let case = Case { cache, key, request, addon, specs };
         match request::judge(request, specs) {
             Verdict::None => self.sign(&case, now),
             Verdict::Approve(why) => {
@@ -306,8 +306,8 @@ fn outcome_of(request: &CertificateSigningRequest) -> Signing<'static> {
 }
 
 /// Whether a cluster is let in: nothing is given to the agents of one that is not.
-pub(super) fn is_accepted(fleet: &Fleet, cluster: &ClusterName) -> bool {
-    fleet.cluster(cluster).is_some_and(|cluster| cluster.spec.hub_accepts_client)
+pub(super) fn is_accepted(cache: &Cache, cluster: &ClusterName) -> bool {
+    cache.cluster(cluster).is_some_and(|cluster| cluster.spec.hub_accepts_client)
 }
 
 impl Refusal {
@@ -328,7 +328,7 @@ impl Refusal {
     }
 }
 
-impl Fleet {
+impl Cache {
     /// Marks the requests of an add-on on a cluster that are not decided on, or not signed, if something has changed that they depend on. What
     /// else the add-on says is no reason: that one could not be signed would have all of them tried at once, and for ever.
     pub(crate) fn mark_requests_of(&self, change: &Change<ManagedClusterAddOn>) {

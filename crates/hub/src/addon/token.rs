@@ -14,8 +14,8 @@ use drover_engine::{
     registration::token_infrastructure::{self, Readiness},
 };
 use drover_runtime::{
+    cache::Tracks,
     controller::Reconciler,
-    fleet::Tracks,
     store::{Change, ObjectKey, Store},
 };
 use k8s_openapi::{
@@ -27,7 +27,7 @@ use k8s_openapi::{
 };
 use kube::{ResourceExt, runtime::watcher};
 
-use crate::{fleet::Fleet, refusal::could_not};
+use crate::{cache::Cache, refusal::could_not};
 
 /// What was made for agents that prove themselves by tokens; the bindings are with those of other agents.
 #[derive(Default)]
@@ -68,19 +68,19 @@ impl TokenInfrastructure {
     }
 }
 
-impl Reconciler<Fleet> for TokenInfrastructure {
+impl Reconciler<Cache> for TokenInfrastructure {
     type Key = ObjectKey;
     type Action = NoAction;
 
     const NAME: &'static str = "drover-addon-token";
 
-    fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan {
-        let addon = fleet.addons.mcas.get(key).filter(|addon| addon.metadata.deletion_timestamp.is_none());
+    fn plan(&self, cache: &Cache, key: &ObjectKey, now: Timestamp) -> Plan {
+        let addon = cache.addons.mcas.get(key).filter(|addon| addon.metadata.deletion_timestamp.is_none());
         let Some(addon) = addon else {
             self.refusals().remove(key);
             return Plan::default();
         };
-        let made = Made::of(fleet, key);
+        let made = Made::of(cache, key);
         if token_infrastructure::uses_tokens(addon) {
             return self.keep(key, addon, &made, now);
         }
@@ -117,14 +117,14 @@ struct Made<'a> {
 }
 
 impl<'a> Made<'a> {
-    fn of(fleet: &'a Fleet, key: &ObjectKey) -> Self {
+    fn of(cache: &'a Cache, key: &ObjectKey) -> Self {
         let named = |name: String| ObjectKey::namespaced(&key.namespace, &name);
         let role = named(token_infrastructure::role_name(&key.name));
         Self {
-            account: fleet.tokens.accounts.get(&named(token_infrastructure::account_name(&key.name))).map(|it| &**it),
-            role: fleet.tokens.roles.get(&role).map(|it| &**it),
+            account: cache.tokens.accounts.get(&named(token_infrastructure::account_name(&key.name))).map(|it| &**it),
+            role: cache.tokens.roles.get(&role).map(|it| &**it),
             // One that is called so and was not made for tokens is somebody else's.
-            binding: fleet
+            binding: cache
                 .belongings
                 .binding_at(&role)
                 .filter(|it| it.labels().contains_key(TOKEN_INFRASTRUCTURE_LABEL)),
@@ -155,7 +155,7 @@ fn remove<K: Writable>(stored: Option<&K>) -> Option<Write> {
     stored.filter(|stored| stored.meta().deletion_timestamp.is_none()).map(Write::delete)
 }
 
-impl Fleet {
+impl Cache {
     /// Marks the add-on in a namespace that something was made for, so that it comes back if it was removed.
     pub(crate) fn mark_tokens(&self, namespace: &str, addon: Option<&str>) {
         if let Some(addon) = addon {
@@ -171,7 +171,7 @@ impl Fleet {
     }
 }
 
-impl Tracks<ServiceAccount> for Fleet {
+impl Tracks<ServiceAccount> for Cache {
     fn store(&mut self) -> &mut Store<ServiceAccount> {
         &mut self.tokens.accounts
     }
@@ -181,7 +181,7 @@ impl Tracks<ServiceAccount> for Fleet {
     }
 }
 
-impl Tracks<Role> for Fleet {
+impl Tracks<Role> for Cache {
     fn store(&mut self) -> &mut Store<Role> {
         &mut self.tokens.roles
     }

@@ -6,13 +6,13 @@ use drover_api::{
 };
 use drover_engine::template;
 use drover_runtime::{
+    cache::Tracks,
     decode::Damaged,
-    fleet::Tracks,
     store::{Change, ObjectKey, Store},
 };
 use kube::{ResourceExt, runtime::watcher};
 
-use crate::{fleet::Fleet, manifest_work};
+use crate::{cache::Cache, manifest_work};
 
 /// Which works are add-ons'.
 pub(crate) fn works() -> watcher::Config {
@@ -32,7 +32,7 @@ fn is_deployed(work: &ManifestWork) -> bool {
     addon.is_some_and(|addon| work.name_any().starts_with(&template::work_prefix(addon)))
 }
 
-impl Tracks<ManifestWork> for Fleet {
+impl Tracks<ManifestWork> for Cache {
     fn store(&mut self) -> &mut Store<ManifestWork> {
         &mut self.addons.works
     }
@@ -70,7 +70,7 @@ mod tests {
         let mut work = ManifestWork::new(name, ManifestWorkSpec::default());
         work.labels_mut().insert(ADDON_NAME_LABEL.to_owned(), "hello".to_owned());
         work.spec.workload.get_or_insert_default().manifests.push(manifest);
-        <Fleet as Tracks<ManifestWork>>::trim(&mut work);
+        <Cache as Tracks<ManifestWork>>::trim(&mut work);
         work
     }
 

@@ -23,7 +23,7 @@ use drover_runtime::{controller::Reconciler, metrics::Metrics, store::ObjectKey}
 use kube::ResourceExt;
 
 use super::AddOns;
-use crate::fleet::Fleet;
+use crate::cache::Cache;
 
 /// How many templates are kept read. There are as many as are being rolled out at a time, which are few.
 const TEMPLATES: usize = 64;
@@ -151,7 +151,7 @@ enum Begun {
 /// A set that an add-on on a cluster was given, with what a user has asked for instead.
 #[derive(Clone, Copy)]
 pub(crate) struct Commission<'a> {
-    pub(crate) fleet: &'a Fleet,
+    pub(crate) cache: &'a Cache,
     pub(crate) on_cluster: &'a ManagedClusterAddOn,
     pub(crate) set: &'a Set,
 }
@@ -206,7 +206,7 @@ impl Workshop {
     /// are still there costs a look at all of them.
     fn begin(&self, commission: &Commission<'_>) -> Begun {
         let Some(template) = commission.set.template() else { return Begun::Otherwise(Making::ByManager) };
-        let blueprint = match self.blueprint(commission.fleet, template) {
+        let blueprint = match self.blueprint(commission.cache, template) {
             None => return Begun::Otherwise(Making::Former(None)),
             Some(Err(why)) => return Begun::Otherwise(Making::Unreadable(why)),
             Some(Ok(blueprint)) => blueprint,
@@ -230,13 +230,13 @@ impl Workshop {
     }
 
     /// A template; nothing if its content is kept nowhere.
-    fn blueprint(&self, fleet: &Fleet, template: &SetConfig) -> Option<Read> {
+    fn blueprint(&self, cache: &Cache, template: &SetConfig) -> Option<Read> {
         let name = &template.config.referent.name;
         let key = (name.clone(), template.config.spec_hash.clone());
         if let Some(blueprint) = self.blueprints().get(&key) {
             return Some(blueprint);
         }
-        let blueprint = Blueprint::read(name, &content(fleet, template)?);
+        let blueprint = Blueprint::read(name, &content(cache, template)?);
         let blueprint = blueprint.map(Arc::new).map_err(|flaw| flaw.to_string());
         self.blueprints().keep(key, blueprint.clone());
         Some(blueprint)
@@ -265,12 +265,12 @@ impl Commission<'_> {
         let set = self.set.fingerprint();
         let is_of_set =
             |work: &&ManifestWork| work.annotations().get(SET_ANNOTATION).is_some_and(|it| it == set.as_str());
-        self.set.epoch() != self.fleet.epoch && self.fleet.addons.works_of(self.on_cluster).iter().any(is_of_set)
+        self.set.epoch() != self.cache.epoch && self.cache.addons.works_of(self.on_cluster).iter().any(is_of_set)
     }
 
     /// Whether the settings are kept nowhere any more.
     fn is_lost(&self) -> bool {
-        self.set.settings().is_some_and(|config| content(self.fleet, config).is_none())
+        self.set.settings().is_some_and(|config| content(self.cache, config).is_none())
     }
 
     /// Whether somebody wants the agent to run on another cluster.
@@ -293,13 +293,13 @@ impl Commission<'_> {
     }
 
     fn registries(&self) -> Option<&str> {
-        let cluster = self.fleet.cluster(&self.cluster())?;
+        let cluster = self.cache.cluster(&self.cluster())?;
         cluster.annotations().get(IMAGE_REGISTRIES_ANNOTATION).map(String::as_str)
     }
 
     fn render(&self, blueprint: &Blueprint, holds: &Holds) -> Result<Rendering, String> {
         let settings = self.settings()?;
-        let cluster = self.fleet.cluster(&self.cluster());
+        let cluster = self.cache.cluster(&self.cluster());
         let registries =
             cluster.map_or(Ok(Vec::new()), |cluster| registries_of(cluster)).map_err(|flaw| flaw.to_string())?;
         let Self { on_cluster, set, .. } = *self;
@@ -318,14 +318,14 @@ impl Commission<'_> {
     fn settings(&self) -> Result<Option<AddOnDeploymentConfigSpec>, String> {
         let Some(config) = self.set.settings() else { return Ok(None) };
         let name = ConfigName::of(config);
-        let content = content(self.fleet, config).ok_or_else(|| format!("the content of {name} is kept nowhere"))?;
+        let content = content(self.cache, config).ok_or_else(|| format!("the content of {name} is kept nowhere"))?;
         template::settings(&name.to_string(), &content).map(Some).map_err(|flaw| flaw.to_string())
     }
 }
 
 /// A content that is what its hash says. One that somebody has forged is as good as lost.
-fn content(fleet: &Fleet, config: &SetConfig) -> Option<Arc<str>> {
-    fleet.configs.content(config).filter(|content| spec_hash(content) == config.config.spec_hash)
+fn content(cache: &Cache, config: &SetConfig) -> Option<Arc<str>> {
+    cache.configs.content(config).filter(|content| spec_hash(content) == config.config.spec_hash)
 }
 
 #[cfg(test)]

@@ -11,15 +11,15 @@ use drover_api::{
 };
 use drover_engine::plan::WriteResult;
 use drover_runtime::{
+    cache::{SharedCache, Tracks},
     clock::ManualClock,
-    fleet::{Shared, Tracks},
 };
 use k8s_openapi::jiff::Timestamp;
 use kube::{Client, ResourceExt, core::Status};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::fleet::Queues;
+use crate::cache::Queues;
 
 /// A server on which the work exists. It answers a replacement with what it was sent.
 fn occupied(annotations: &Value) -> Client {
@@ -46,11 +46,11 @@ fn wanted() -> ManifestWork {
 /// Runs the action, and returns the result and the work that is cached then.
 async fn run(annotations: &Value) -> (Result<(), ActionError>, Option<Arc<ManifestWork>>) {
     let clock = ManualClock::at(Timestamp::UNIX_EPOCH).clock();
-    let fleet = Shared::new(Fleet::new(Queues::new(&clock), clock.clone()));
-    let writer = Writer::new(occupied(annotations), fleet.clone(), clock, "test");
+    let cache = SharedCache::new(Cache::new(Queues::new(&clock), clock.clone()));
+    let writer = Writer::new(occupied(annotations), cache.clone(), clock, "test");
     let result = CreateOrAdopt::new(wanted()).execute(writer).await;
     let cached =
-        fleet.update(|fleet| Tracks::<ManifestWork>::store(fleet).get(&ObjectKey::namespaced("one", "a")).cloned());
+        cache.update(|cache| Tracks::<ManifestWork>::store(cache).get(&ObjectKey::namespaced("one", "a")).cloned());
     (result, cached)
 }
 

@@ -21,8 +21,8 @@ use drover_engine::{
     registration::{permission, token_infrastructure},
 };
 use drover_runtime::{
+    cache::Tracks,
     clock::after,
-    fleet::Tracks,
     store::{Change, ObjectKey, Store},
 };
 use k8s_openapi::{
@@ -40,7 +40,7 @@ use kube::{
     runtime::watcher,
 };
 
-use crate::fleet::{Fleet, remove_from};
+use crate::cache::{Cache, remove_from};
 
 /// What belongs to clusters.
 #[derive(Default)]
@@ -190,7 +190,7 @@ fn spoken(cluster: &ManagedCluster) -> Option<(&str, Timestamp)> {
     (spoken.status != "Unknown").then_some((&spoken.status, spoken.last_transition_time.0))
 }
 
-impl Fleet {
+impl Cache {
     fn mark_cluster(&self, cluster: &ClusterName) {
         self.queues.clusters.mark(ObjectKey::cluster_wide(cluster.as_str()));
     }
@@ -255,7 +255,7 @@ impl Fleet {
     }
 }
 
-impl Tracks<Namespace> for Fleet {
+impl Tracks<Namespace> for Cache {
     fn store(&mut self) -> &mut Store<Namespace> {
         &mut self.belongings.namespaces
     }
@@ -270,7 +270,7 @@ impl Tracks<Namespace> for Fleet {
     }
 }
 
-impl Tracks<ClusterRole> for Fleet {
+impl Tracks<ClusterRole> for Cache {
     fn store(&mut self) -> &mut Store<ClusterRole> {
         &mut self.belongings.roles
     }
@@ -280,7 +280,7 @@ impl Tracks<ClusterRole> for Fleet {
     }
 }
 
-impl Tracks<ClusterRoleBinding> for Fleet {
+impl Tracks<ClusterRoleBinding> for Cache {
     fn store(&mut self) -> &mut Store<ClusterRoleBinding> {
         &mut self.belongings.role_bindings
     }
@@ -290,7 +290,7 @@ impl Tracks<ClusterRoleBinding> for Fleet {
     }
 }
 
-impl Tracks<RoleBinding> for Fleet {
+impl Tracks<RoleBinding> for Cache {
     fn store(&mut self) -> &mut Store<RoleBinding> {
         &mut self.belongings.bindings
     }
@@ -312,7 +312,7 @@ impl Tracks<RoleBinding> for Fleet {
     }
 }
 
-impl Tracks<Lease> for Fleet {
+impl Tracks<Lease> for Cache {
     fn store(&mut self) -> &mut Store<Lease> {
         &mut self.belongings.leases
     }
@@ -336,7 +336,7 @@ impl Tracks<Lease> for Fleet {
     }
 }
 
-impl Tracks<PartialObjectMeta<ManifestWork>> for Fleet {
+impl Tracks<PartialObjectMeta<ManifestWork>> for Cache {
     fn store(&mut self) -> &mut Store<PartialObjectMeta<ManifestWork>> {
         &mut self.belongings.works
     }

@@ -19,39 +19,39 @@ use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
 
 use super::{end_binding, give_access, shut_out, status};
-use crate::fleet::Fleet;
+use crate::cache::Cache;
 
 /// What has to be written for a cluster that is being deleted.
-pub(super) fn plan(fleet: &Fleet, name: &ClusterName, cluster: &ManagedCluster, now: Timestamp) -> Plan {
+pub(super) fn plan(cache: &Cache, name: &ClusterName, cluster: &ManagedCluster, now: Timestamp) -> Plan {
     let Some(released) = released(cluster) else { return Plan::default() };
-    let unreadable = unreadable_addons(fleet, name);
-    let remains = remains_of(fleet, name, &unreadable);
+    let unreadable = unreadable_addons(cache, name);
+    let remains = remains_of(cache, name, &unreadable);
     let writes: Vec<_> = match removal::next(cluster, &remains) {
         Step::Remove { what, turn } => {
-            let removals = turn.iter().filter_map(|removal| write(fleet, name, what, removal));
-            removals.chain(adjust_access(fleet, name, cluster)).collect()
+            let removals = turn.iter().filter_map(|removal| write(cache, name, what, removal));
+            removals.chain(adjust_access(cache, name, cluster)).collect()
         }
-        Step::EndAccess => end_access(fleet, name),
+        Step::EndAccess => end_access(cache, name),
     };
     if remains == Remains::default() && writes.is_empty() {
         return Write::update(cluster, &released).into_iter().collect();
     }
-    status::say(fleet, name, cluster, removal::conditions_of(cluster, &remains, now), now).plan.after(writes)
+    status::say(cache, name, cluster, removal::conditions_of(cluster, &remains, now), now).plan.after(writes)
 }
 
 /// Lets the agent finish its work for as long as the cluster is accepted, and no longer.
-fn adjust_access(fleet: &Fleet, name: &ClusterName, cluster: &ManagedCluster) -> Vec<Write> {
-    let namespace = fleet.belongings.namespace(name);
-    match acceptance::judge(cluster, namespace, fleet.belongings.access(name)) {
-        Acceptance::Accepted if namespace.is_some() => give_access(fleet, name),
-        Acceptance::Denied => shut_out(fleet, name),
+fn adjust_access(cache: &Cache, name: &ClusterName, cluster: &ManagedCluster) -> Vec<Write> {
+    let namespace = cache.belongings.namespace(name);
+    match acceptance::judge(cluster, namespace, cache.belongings.access(name)) {
+        Acceptance::Accepted if namespace.is_some() => give_access(cache, name),
+        Acceptance::Denied => shut_out(cache, name),
         _ => Vec::new(),
     }
 }
 
 /// The add-ons of a cluster of which nothing is known but that they are there.
-fn unreadable_addons(fleet: &Fleet, name: &ClusterName) -> Vec<ManagedClusterAddOn> {
-    let unknown = fleet.addons.mcas.unknown().filter(|key| &*key.namespace == name.as_str());
+fn unreadable_addons(cache: &Cache, name: &ClusterName) -> Vec<ManagedClusterAddOn> {
+    let unknown = cache.addons.mcas.unknown().filter(|key| &*key.namespace == name.as_str());
     unknown.map(stand_in).collect()
 }
 
@@ -62,24 +62,24 @@ fn stand_in(key: &ObjectKey) -> ManagedClusterAddOn {
     addon
 }
 
-fn remains_of<'a>(fleet: &'a Fleet, name: &'a ClusterName, unreadable: &'a [ManagedClusterAddOn]) -> Remains<'a> {
-    let addons = fleet.addons.mcas.in_namespace(name.as_str()).map(|(_, addon)| &**addon);
-    let works = fleet.belongings.works.in_namespace(name.as_str());
+fn remains_of<'a>(cache: &'a Cache, name: &'a ClusterName, unreadable: &'a [ManagedClusterAddOn]) -> Remains<'a> {
+    let addons = cache.addons.mcas.in_namespace(name.as_str()).map(|(_, addon)| &**addon);
+    let works = cache.belongings.works.in_namespace(name.as_str());
     Remains {
         addons: addons.chain(unreadable).map(|addon| &addon.metadata).collect(),
         works: works.map(|(_, work)| &work.metadata).collect(),
     }
 }
 
-fn write(fleet: &Fleet, name: &ClusterName, what: Remnant, removal: &Removal<'_>) -> Option<Write> {
+fn write(cache: &Cache, name: &ClusterName, what: Remnant, removal: &Removal<'_>) -> Option<Write> {
     let (Removal::Delete(object) | Removal::Release(object) | Removal::Await(object)) = removal;
     let key = ObjectKey::namespaced(name.as_str(), object.name.as_deref().unwrap_or_default());
     match what {
-        Remnant::AddOns => match fleet.addons.mcas.get(&key) {
+        Remnant::AddOns => match cache.addons.mcas.get(&key) {
             Some(addon) => remove(&**addon, removal),
             None => remove(&stand_in(&key), removal),
         },
-        Remnant::Works => remove(&**fleet.belongings.works.get(&key)?, removal),
+        Remnant::Works => remove(&**cache.belongings.works.get(&key)?, removal),
     }
 }
 
@@ -96,8 +96,8 @@ fn remove<K: Writable>(stored: &K, removal: &Removal<'_>) -> Option<Write> {
 }
 
 /// Takes from a cluster's agent all that it may do.
-pub(super) fn end_access(fleet: &Fleet, name: &ClusterName) -> Vec<Write> {
-    let belongings = &fleet.belongings;
+pub(super) fn end_access(cache: &Cache, name: &ClusterName) -> Vec<Write> {
+    let belongings = &cache.belongings;
     let bindings = Part::ALL.into_iter().filter_map(|part| belongings.binding(name, part));
     let mut writes: Vec<_> = bindings.filter_map(end_binding).collect();
     writes.extend(belongings.role_binding(name).map(Write::delete));
@@ -112,7 +112,7 @@ mod tests {
     use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
     use super::*;
-    use crate::fleet::Queues;
+    use crate::cache::Queues;
 
     fn defect() -> Defect {
         Defect { path: "spec".to_owned(), message: "invalid".to_owned() }
@@ -122,14 +122,14 @@ mod tests {
     fn an_add_on_that_can_not_be_read_is_removed_all_the_same() {
         let now = Timestamp::UNIX_EPOCH;
         let clock = ManualClock::at(now).clock();
-        let mut fleet = Fleet::new(Queues::new(&clock), clock);
-        fleet.addons.mcas.keep(&ObjectKey::namespaced("one", "odd"), defect());
-        fleet.addons.mcas.keep(&ObjectKey::namespaced("two", "other"), defect());
+        let mut cache = Cache::new(Queues::new(&clock), clock);
+        cache.addons.mcas.keep(&ObjectKey::namespaced("one", "odd"), defect());
+        cache.addons.mcas.keep(&ObjectKey::namespaced("two", "other"), defect());
         let mut cluster = ManagedCluster::default();
         cluster.metadata.name = Some("one".to_owned());
         cluster.metadata.deletion_timestamp = Some(Time(now));
         cluster.finalizers_mut().push(CLUSTER_FINALIZER.to_owned());
-        let plan = plan(&fleet, &ClusterName::from("one"), &cluster, now);
+        let plan = plan(&cache, &ClusterName::from("one"), &cluster, now);
         let writes: Vec<_> = plan.ordered.iter().map(Write::to_string).collect();
         assert_eq!(writes, ["Delete ManagedClusterAddOn one/odd", "Patch ManagedCluster one"]);
     }

@@ -7,15 +7,15 @@ use drover_engine::{
     registration::request::addon_of_request,
 };
 use drover_runtime::{
+    cache::Tracks,
     decode::Damaged,
-    fleet::Tracks,
     store::{Change, ObjectKey, Store},
 };
 use k8s_openapi::{ByteString, api::certificates::v1::CertificateSigningRequest};
 use kube::{ResourceExt, runtime::watcher};
 
 use super::Belongings;
-use crate::fleet::{Fleet, remove_from};
+use crate::cache::{Cache, remove_from};
 
 /// Which signing requests are clusters', or their add-ons'.
 pub(crate) fn requests() -> watcher::Config {
@@ -49,7 +49,7 @@ impl Belongings {
     }
 }
 
-impl Tracks<CertificateSigningRequest> for Fleet {
+impl Tracks<CertificateSigningRequest> for Cache {
     fn store(&mut self) -> &mut Store<CertificateSigningRequest> {
         &mut self.belongings.requests
     }
@@ -93,7 +93,7 @@ fn addon_of(request: &CertificateSigningRequest) -> Option<ObjectKey> {
     Some(ObjectKey::namespaced(cluster.as_str(), &addon))
 }
 
-impl Fleet {
+impl Cache {
     /// Takes note of which add-on a request is for, and marks it. One that has its certificate too: it may have been said that it could
     /// not be signed. And one that is gone, so that it is forgotten.
     fn sort_addon_request(&mut self, change: &Change<CertificateSigningRequest>) {

@@ -21,7 +21,7 @@ use k8s_openapi::{
 use kube::ResourceExt;
 use tracing::info;
 
-use crate::{fleet::Fleet, signer::Sign};
+use crate::{cache::Cache, signer::Sign};
 
 /// Decides on the requests of agents.
 pub(crate) struct SigningRequests {
@@ -45,8 +45,8 @@ impl SigningRequests {
     }
 
     /// Takes note of what a request waits for, and says whether that is news.
-    fn is_news(&self, fleet: &Fleet, request: &ObjectKey, what: Wait) -> bool {
-        let requests = &fleet.belongings.requests;
+    fn is_news(&self, cache: &Cache, request: &ObjectKey, what: Wait) -> bool {
+        let requests = &cache.belongings.requests;
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         // Nobody tells of requests that have gone, so their names must not pile up.
         if told.len() > requests.count() {
@@ -56,19 +56,19 @@ impl SigningRequests {
     }
 }
 
-impl Reconciler<Fleet> for SigningRequests {
+impl Reconciler<Cache> for SigningRequests {
     type Key = ObjectKey;
     type Action = Sign;
 
     const NAME: &'static str = "drover-registration";
 
-    fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan<Sign> {
-        let Some(request) = fleet.belongings.requests.get(key) else { return Plan::default() };
-        let cluster = signing_request::cluster_of(request).and_then(|name| fleet.cluster(&name));
+    fn plan(&self, cache: &Cache, key: &ObjectKey, now: Timestamp) -> Plan<Sign> {
+        let Some(request) = cache.belongings.requests.get(key) else { return Plan::default() };
+        let cluster = signing_request::cluster_of(request).and_then(|name| cache.cluster(&name));
         match signing_request::judge(request, cluster.map(|cluster| &**cluster), &self.bootstrap_groups) {
             Verdict::None => self.sign(request, now).map(Plan::act).unwrap_or_default(),
             Verdict::Wait(what) => {
-                let cluster = cluster.filter(|_| self.is_news(fleet, key, what));
+                let cluster = cluster.filter(|_| self.is_news(cache, key, what));
                 Plan::default().with_events(cluster.map(|cluster| waits(request, cluster, what)))
             }
             Verdict::Approve(why) => decide(request, "Approved", "AgentOfAcceptedCluster", why, now),

@@ -12,7 +12,7 @@ use drover_engine::{
 };
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Condition, jiff::Timestamp};
 
-use crate::fleet::Fleet;
+use crate::cache::Cache;
 
 /// What the hub says of a cluster.
 pub(super) struct Said {
@@ -24,7 +24,7 @@ pub(super) struct Said {
 
 /// Makes these the conditions of a cluster, with what its lease says, and tells what is new.
 pub(super) fn say(
-    fleet: &Fleet,
+    cache: &Cache,
     name: &ClusterName,
     cluster: &ManagedCluster,
     conditions: Vec<Condition>,
@@ -32,7 +32,7 @@ pub(super) fn say(
 ) -> Said {
     let mut wanted = cluster.clone();
     set_conditions(&mut wanted, conditions);
-    let judgement = availability::judge(&wanted, fleet.belongings.signs(name, now), now);
+    let judgement = availability::judge(&wanted, cache.belongings.signs(name, now), now);
     set_conditions(&mut wanted, judgement.conditions);
     let writes = Write::status(cluster, &wanted).into_iter().collect();
     let plan =

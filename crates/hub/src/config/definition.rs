@@ -2,7 +2,7 @@
 
 use drover_api::addon::ConfigGroupResource;
 use drover_runtime::{
-    fleet::Tracks,
+    cache::Tracks,
     store::{Change, Store},
 };
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -14,12 +14,12 @@ use kube::{
     error::DiscoveryError,
 };
 
-use crate::fleet::Fleet;
+use crate::cache::Cache;
 
 /// A CustomResourceDefinition, as something whose changes have to be known.
 pub(super) type Definition = PartialObjectMeta<CustomResourceDefinition>;
 
-impl Tracks<Definition> for Fleet {
+impl Tracks<Definition> for Cache {
     fn store(&mut self) -> &mut Store<Definition> {
         &mut self.configs.definitions
     }

@@ -20,15 +20,15 @@ use drover_engine::{
     revision::template_types,
 };
 use drover_runtime::{
+    cache::Tracks,
     clock::after,
     controller::Reconciler,
-    fleet::Tracks,
     queue::Queue,
     store::{Change, ObjectKey, Store},
 };
 use k8s_openapi::jiff::Timestamp;
 
-use crate::fleet::{Fleet, Queues};
+use crate::cache::{Cache, Queues};
 
 /// How long a revision is kept that nobody needs. Whoever makes one says only afterwards what for, and who has lost what it needed it for
 /// may say so again.
@@ -175,13 +175,13 @@ fn put(index: &mut Index, (group_resource, hash): Content<'_>, key: &ObjectKey) 
 
 fn take(index: &mut Index, (group_resource, hash): Content<'_>, key: &ObjectKey) {
     let Some(contents) = index.get_mut(group_resource) else { return };
-    crate::fleet::remove_from(contents, hash, key);
+    crate::cache::remove_from(contents, hash, key);
     if contents.is_empty() {
         index.remove(group_resource);
     }
 }
 
-impl Tracks<ConfigRevision> for Fleet {
+impl Tracks<ConfigRevision> for Cache {
     fn store(&mut self) -> &mut Store<ConfigRevision> {
         &mut self.configs.kept.revisions
     }
@@ -197,7 +197,7 @@ impl Tracks<ConfigRevision> for Fleet {
     }
 }
 
-impl Tracks<AddOnRollout> for Fleet {
+impl Tracks<AddOnRollout> for Cache {
     fn store(&mut self) -> &mut Store<AddOnRollout> {
         &mut self.configs.kept.rollouts
     }
@@ -236,14 +236,14 @@ impl Revisions {
     }
 }
 
-impl Reconciler<Fleet> for Revisions {
+impl Reconciler<Cache> for Revisions {
     type Key = ObjectKey;
     type Action = NoAction;
 
     const NAME: &'static str = "drover-config-revision";
 
-    fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan {
-        let idle = fleet.configs.kept.revisions.get(key).filter(|revision| is_idle(fleet, revision));
+    fn plan(&self, cache: &Cache, key: &ObjectKey, now: Timestamp) -> Plan {
+        let idle = cache.configs.kept.revisions.get(key).filter(|revision| is_idle(cache, revision));
         let Some(revision) = idle else {
             self.idle().remove(key);
             return Plan::default();
@@ -257,19 +257,19 @@ impl Reconciler<Fleet> for Revisions {
 }
 
 /// Whether nobody needs a revision, and it is not on its way out.
-fn is_idle(fleet: &Fleet, revision: &ConfigRevision) -> bool {
+fn is_idle(cache: &Cache, revision: &ConfigRevision) -> bool {
     let (group_resource, hash) = content_of(revision);
     let is_going = revision.metadata.deletion_timestamp.is_some();
-    !is_going && !fleet.configs.kept.is_needed((group_resource, hash)) && !fleet.configs.is_live(group_resource, hash)
+    !is_going && !cache.configs.kept.is_needed((group_resource, hash)) && !cache.configs.is_live(group_resource, hash)
 }
 
 /// What has to be written so that the contents of a set are kept, as far as there still is what has them.
-pub(crate) fn missing<'a>(fleet: &Fleet, configs: impl IntoIterator<Item = &'a SetConfig>) -> Vec<Write> {
-    let kept = &fleet.configs.kept;
+pub(crate) fn missing<'a>(cache: &Cache, configs: impl IntoIterator<Item = &'a SetConfig>) -> Vec<Write> {
+    let kept = &cache.configs.kept;
     let configs = configs.into_iter();
     let lacking = configs.filter(|config| !kept.keeps((&config.group_resource, &config.config.spec_hash)));
     let is_kept = |revision: &ConfigRevision| kept.revisions.has(&ObjectKey::of(revision));
-    let mut revisions: Vec<_> = lacking.filter_map(|config| revision_of(fleet, config)).collect();
+    let mut revisions: Vec<_> = lacking.filter_map(|config| revision_of(cache, config)).collect();
     revisions.retain(|revision| !is_kept(revision));
     // Two configurations with one content share a revision.
     revisions.sort_by(|one, other| one.metadata.name.cmp(&other.metadata.name));
@@ -278,9 +278,9 @@ pub(crate) fn missing<'a>(fleet: &Fleet, configs: impl IntoIterator<Item = &'a S
 }
 
 /// The revision of a content, if some configuration still has it.
-fn revision_of(fleet: &Fleet, config: &SetConfig) -> Option<ConfigRevision> {
-    let (source, live) = fleet.configs.with_content(config)?;
+fn revision_of(cache: &Cache, config: &SetConfig) -> Option<ConfigRevision> {
+    let (source, live) = cache.configs.with_content(config)?;
     let mut revision = config_revision::revision(&source, live.hash.clone(), live.content.as_deref());
-    revision.metadata.namespace = Some(fleet.configs.kept.namespace.to_string());
+    revision.metadata.namespace = Some(cache.configs.kept.namespace.to_string());
     Some(revision)
 }

@@ -12,10 +12,10 @@ use drover_api::{
 };
 use drover_engine::{addon::config_revision, hash::spec_hash, plan::Verb};
 use drover_runtime::{
+    cache::{SharedCache, Tracks},
     clock::{ManualClock, after},
     controller::Reconciler,
     decode::Decoded,
-    fleet::{Shared, Tracks},
     queue::{Done, Queue},
 };
 use k8s_openapi::jiff::Timestamp;
@@ -24,7 +24,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::{revision::missing, *};
-use crate::{addon::Rollouts, fleet::Fleet};
+use crate::{addon::Rollouts, cache::Cache};
 
 const GROUP: &str = "addon.open-cluster-management.io";
 const HOME: &str = "hub";
@@ -35,14 +35,14 @@ fn noon() -> Timestamp {
 
 /// A hub's knowledge of configurations, to be changed as watches would.
 struct Scene {
-    fleet: Shared<Fleet>,
+    cache: SharedCache<Cache>,
     freshness: Freshness,
     queues: Queues,
     revisions: Revisions,
     version: u64,
 }
 
-impl Fleet {
+impl Cache {
     /// Finds out that these are all the templates that there are, each with what it is, and that there are no hub configurations.
     pub(crate) fn list_own_types(&mut self, templates: &[(&str, Value)]) {
         self.configs.watch_own_types();
@@ -76,9 +76,9 @@ impl Scene {
     fn new() -> Self {
         let clock = ManualClock::at(noon()).clock();
         let (freshness, queues) = (Freshness::default(), Queues::new(&clock));
-        let mut fleet = Fleet::new(queues.clone(), clock);
-        fleet.configs = Configs::new(HOME, &queues, &freshness);
-        Self { fleet: Shared::new(fleet), freshness, queues, revisions: Revisions::default(), version: 0 }
+        let mut cache = Cache::new(queues.clone(), clock);
+        cache.configs = Configs::new(HOME, &queues, &freshness);
+        Self { cache: SharedCache::new(cache), freshness, queues, revisions: Revisions::default(), version: 0 }
     }
 
     /// An object in a version that comes after all others.
@@ -93,25 +93,25 @@ impl Scene {
 
     fn addon(&mut self, name: &str, spec: &Value) {
         let addon = self.object::<ClusterManagementAddOn>("", name, &json!({ "spec": spec }));
-        self.fleet.apply(addon);
+        self.cache.apply(addon);
     }
 
     fn addon_gone(&mut self, name: &str) {
         let last = self.object::<ClusterManagementAddOn>("", name, &json!({ "spec": {} })).metadata;
-        self.fleet.delete::<ClusterManagementAddOn>(&last);
+        self.cache.delete::<ClusterManagementAddOn>(&last);
     }
 
     fn on_cluster(&mut self, cluster: &str, name: &str, configs: &Value) {
         let addon = self.object::<ManagedClusterAddOn>(cluster, name, &json!({ "spec": { "configs": configs } }));
-        self.fleet.apply(addon);
+        self.cache.apply(addon);
     }
 
     fn ticket(&self, of: &str) -> Option<Arc<Ticket>> {
-        self.fleet.read().configs.wanted().borrow().get(&type_(of)).cloned()
+        self.cache.read().configs.wanted().borrow().get(&type_(of)).cloned()
     }
 
     fn watched(&self) -> Vec<String> {
-        self.fleet.read().configs.wanted().borrow().keys().map(ToString::to_string).collect()
+        self.cache.read().configs.wanted().borrow().keys().map(ToString::to_string).collect()
     }
 
     fn see(&self, of: &str, sighting: Sighting<DynamicObject>) {
@@ -121,7 +121,7 @@ impl Scene {
 
     fn see_for(&self, of: &str, ticket: &Arc<Ticket>, sighting: Sighting<DynamicObject>) {
         let sighting = sighting.map(|object| Config::store(&type_(of), &object));
-        self.fleet.update(|fleet| fleet.see_config(&type_(of), ticket, sighting));
+        self.cache.update(|cache| cache.see_config(&type_(of), ticket, sighting));
     }
 
     /// A configuration that is seen.
@@ -141,7 +141,7 @@ impl Scene {
     }
 
     fn find(&self, of: &str, namespace: &str, name: &str) -> Found {
-        self.fleet.read().configs.find(&reference(of, namespace, name))
+        self.cache.read().configs.find(&reference(of, namespace, name))
     }
 
     fn revision(&mut self, of: &str, content: &str) {
@@ -150,7 +150,7 @@ impl Scene {
         revision.metadata.namespace = Some(HOME.to_owned());
         revision.metadata.resource_version = Some(self.version.to_string());
         revision.metadata.creation_timestamp = serde_json::from_value(json!(noon())).expect("a time");
-        self.fleet.apply(revision);
+        self.cache.apply(revision);
     }
 
     /// A rollout with one set of each of these contents.
@@ -167,24 +167,24 @@ impl Scene {
             })
             .collect();
         let rollout = self.object::<AddOnRollout>("", name, &json!({ "status": { "sets": sets } }));
-        self.fleet.apply(rollout);
+        self.cache.apply(rollout);
     }
 
     fn rollout_gone(&mut self, name: &str) {
         let last = self.object::<AddOnRollout>("", name, &json!({})).metadata;
-        self.fleet.delete::<AddOnRollout>(&last);
+        self.cache.delete::<AddOnRollout>(&last);
     }
 
     fn revision_gone(&mut self, of: &str, content: &str) {
         let name = config_revision::name(&type_(of), &spec_hash(content));
         let last = self.object::<DynamicObject>(HOME, &name, &json!({})).metadata;
-        self.fleet.delete::<ConfigRevision>(&last);
+        self.cache.delete::<ConfigRevision>(&last);
     }
 
     /// What becomes of the revision of a content, so long after noon.
     fn collect(&self, of: &str, content: &str, later: Duration) -> Plan {
         let key = ObjectKey::namespaced(HOME, &config_revision::name(&type_(of), &spec_hash(content)));
-        let plan = self.revisions.plan(&self.fleet.read(), &key, after(noon(), later));
+        let plan = self.revisions.plan(&self.cache.read(), &key, after(noon(), later));
         match (&plan.ordered[..], plan.wake) {
             ([], None) => Plan::Keep,
             ([], Some(wake)) => Plan::Wait(wake),
@@ -194,7 +194,7 @@ impl Scene {
     }
 
     fn missing(&self, configs: &[SetConfig]) -> Vec<String> {
-        missing(&self.fleet.read(), configs).iter().map(ToString::to_string).collect()
+        missing(&self.cache.read(), configs).iter().map(ToString::to_string).collect()
     }
 }
 
@@ -352,7 +352,7 @@ fn a_change_concerns_those_who_refer_to_it() {
 /// What is done about the rollouts of an add-on.
 fn roll_out(scene: &Scene, addon: &str) -> Vec<String> {
     let rollouts = Rollouts::default();
-    let plan = rollouts.plan(&scene.fleet.read(), &ObjectKey::cluster_wide(addon), noon());
+    let plan = rollouts.plan(&scene.cache.read(), &ObjectKey::cluster_wide(addon), noon());
     plan.ordered.iter().chain(&plan.parallel).map(ToString::to_string).collect()
 }
 
@@ -362,16 +362,16 @@ fn who_has_nothing_is_given_something_when_the_configuration_comes_that_was_aske
     let of = "things.example.com";
     scene.addon("hello", &json!({ "supportedConfigs": [{ "group": "example.com", "resource": "things" }] }));
     scene.rollout("hello", of, &[]);
-    scene.fleet.update(|fleet| fleet.list_own_types(&[]));
+    scene.cache.update(|cache| cache.list_own_types(&[]));
     let available = json!([{ "type": "ManagedClusterConditionAvailable", "status": "True", "reason": "", "message": "",
         "lastTransitionTime": noon() }]);
     let cluster = json!({ "spec": { "hubAcceptsClient": true }, "status": { "conditions": available } });
     let cluster = scene.object::<ManagedCluster>("", "one", &cluster);
-    scene.fleet.apply(cluster);
+    scene.cache.apply(cluster);
     let on_cluster = json!({ "spec": { "configs": [config(of, "ns", "own")] },
         "status": { "supportedConfigs": [{ "group": "example.com", "resource": "things" }] } });
     let on_cluster = scene.object::<ManagedClusterAddOn>("one", "hello", &on_cluster);
-    scene.fleet.apply(on_cluster);
+    scene.cache.apply(on_cluster);
     scene.listed(of);
     let given = "Patch ManagedClusterAddOn one/hello".to_owned();
     assert!(!roll_out(&scene, "hello").contains(&given), "what it asks for is not there");
@@ -383,7 +383,7 @@ fn who_has_nothing_is_given_something_when_the_configuration_comes_that_was_aske
 fn a_template_concerns_the_clusters_that_have_something_of_their_own() {
     let mut scene = Scene::new();
     let of = format!("addontemplates.{GROUP}");
-    scene.fleet.update(|fleet| fleet.configs.watch_own_types());
+    scene.cache.update(|cache| cache.configs.watch_own_types());
     scene.listed(&of);
     scene.addon("hello", &json!({}));
     let assigned = json!({ "drover.dev/assigned-version": "v1" });
@@ -394,7 +394,7 @@ fn a_template_concerns_the_clusters_that_have_something_of_their_own() {
         ("nothing", json!({ "spec": {} })),
     ] {
         let on_cluster = scene.object::<ManagedClusterAddOn>(cluster, "hello", &on_cluster);
-        scene.fleet.apply(on_cluster);
+        scene.cache.apply(on_cluster);
     }
     let own = ["own-config/hello", "own-version/hello"];
     for text in ["first", "edited in place"] {
@@ -406,7 +406,7 @@ fn a_template_concerns_the_clusters_that_have_something_of_their_own() {
     scene.config(&of, "", "three", &json!({ "spec": { "addonName": "other" } }));
     assert_eq!(marked(&scene.queues.addons), [""; 0]);
     let on_cluster = scene.object::<ManagedClusterAddOn>("own-version", "hello", &json!({ "spec": {} }));
-    scene.fleet.apply(on_cluster);
+    scene.cache.apply(on_cluster);
     marked(&scene.queues.addons);
     scene.config_gone(&of, "", "two");
     assert_eq!(marked(&scene.queues.addons), ["own-config/hello"]);
@@ -450,7 +450,7 @@ fn what_is_served_otherwise_is_not_known_until_it_is_listed() {
     scene.config("things.example.com", "ns", "one", &json!({}));
     scene.see("things.example.com", Sighting::ListEnds);
     let ticket = scene.ticket("things.example.com").expect("it is watched");
-    scene.fleet.update(|fleet| fleet.start_config_anew(&type_("things.example.com"), &ticket));
+    scene.cache.update(|cache| cache.start_config_anew(&type_("things.example.com"), &ticket));
     assert_eq!(scene.find("things.example.com", "ns", "one"), Found::NotYet);
 }
 
@@ -473,9 +473,9 @@ fn the_content_of_a_secret_is_not_in_memory() {
     for (of, is_kept) in [("secrets", false), ("configmaps", true)] {
         scene.addon(of, &defaults(of, "one"));
         scene.config(of, "ns", "one", &data);
-        let fleet = scene.fleet.read();
+        let cache = scene.cache.read();
         let set = set_config(of, "one", r#"{"data":{"password":"c2VjcmV0"}}"#);
-        let (_, config) = fleet.configs.with_content(&set).expect("it is known");
+        let (_, config) = cache.configs.with_content(&set).expect("it is known");
         assert_eq!(config.hash, spec_hash(r#"{"data":{"password":"c2VjcmV0"}}"#));
         assert_eq!(config.content.is_some(), is_kept, "{of}");
     }
@@ -485,11 +485,11 @@ fn the_content_of_a_secret_is_not_in_memory() {
 fn templates_belong_to_their_add_on_and_have_versions() {
     let mut scene = Scene::new();
     let of = format!("addontemplates.{GROUP}");
-    scene.fleet.update(|fleet| fleet.configs.watch_own_types());
+    scene.cache.update(|cache| cache.configs.watch_own_types());
     let label = "open-cluster-management.io/addon-version";
     let versions = |scene: &Scene, addon: &str| -> Vec<String> {
-        let fleet = scene.fleet.read();
-        let templates = fleet.configs.templates_of(addon);
+        let cache = scene.cache.read();
+        let templates = cache.configs.templates_of(addon);
         templates
             .map(|(key, it)| format!("{key}@{}", it.version().map_or("none", |version| version.as_str())))
             .collect()
@@ -610,7 +610,7 @@ fn no_revision_is_removed_while_a_rollout_can_not_be_read() {
     let mut scene = Scene::new();
     scene.revision(THINGS, "{}");
     let text = r#"{ "metadata": { "name": "addon" }, "spec": {}, "status": { "placements": 1 } }"#;
-    scene.fleet.receive::<AddOnRollout>(Decoded::parse(text).expect("it has metadata"));
+    scene.cache.receive::<AddOnRollout>(Decoded::parse(text).expect("it has metadata"));
     assert_eq!(scene.collect(THINGS, "{}", MINUTE), Plan::Keep);
     marked(&scene.queues.revisions);
     scene.rollout("addon", THINGS, &[]);
@@ -628,7 +628,7 @@ fn what_remembers_rollouts_is_decided_on_when_it_comes_or_goes_and_when_it_has_a
     let owners = json!([{ "apiVersion": "a/v1", "kind": "A", "name": "a", "uid": "a" }]);
     let owned = json!({ "metadata": { "ownerReferences": owners } });
     let owned = scene.object::<AddOnRollout>("", "addon", &owned);
-    scene.fleet.apply(owned);
+    scene.cache.apply(owned);
     assert_eq!(marked(&scene.queues.rollouts), ["addon"]);
     scene.rollout_gone("addon");
     assert_eq!(marked(&scene.queues.rollouts), ["addon"]);
@@ -668,7 +668,7 @@ fn revisions_are_in_memory_without_their_contents_and_are_missed_by_who_needs_th
     scene.rollout("addon", THINGS, &["{}"]);
     scene.rollout("other", THINGS, &[]);
     let key = ObjectKey::namespaced(HOME, &config_revision::name(&type_(THINGS), &spec_hash("{}")));
-    let revision = scene.fleet.update(|fleet| Tracks::<ConfigRevision>::store(fleet).get(&key).cloned());
+    let revision = scene.cache.update(|cache| Tracks::<ConfigRevision>::store(cache).get(&key).cloned());
     assert_eq!(revision.expect("it is there").spec.content, None);
     marked(&scene.queues.rollouts);
     scene.revision_gone(THINGS, "{}");
@@ -679,7 +679,7 @@ fn revisions_are_in_memory_without_their_contents_and_are_missed_by_who_needs_th
 fn a_content_is_lost_when_nobody_has_it_and_any_configuration_that_has_it_makes_it_be_kept_again() {
     let mut scene = Scene::new();
     let set = set_config(THINGS, "one", "{}");
-    let is_lost = |scene: &Scene| scene.fleet.read().configs.is_lost(&set);
+    let is_lost = |scene: &Scene| scene.cache.read().configs.is_lost(&set);
     scene.rollout("addon", THINGS, &["{}"]);
     assert!(is_lost(&scene), "nobody refers to the type");
     scene.addon("addon", &defaults(THINGS, "one"));

@@ -7,8 +7,8 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use drover_api::addon::ConfigGroupResource;
 use drover_runtime::{
+    cache::SharedCache,
     clock::Clock,
-    fleet::Shared,
     informer::{Informer, Observer, Refusal, Sighting},
     metrics::Metrics,
 };
@@ -22,7 +22,7 @@ use tokio_util::task::AbortOnDropHandle;
 use tracing::warn;
 
 use super::{Ticket, Wanted, content::Config, definition::served};
-use crate::fleet::Fleet;
+use crate::cache::Cache;
 
 /// After how long it is looked at again whether a type is served and may be read, where nobody tells.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -31,7 +31,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 #[derive(Clone)]
 pub(crate) struct Watching {
     pub(crate) client: Client,
-    pub(crate) fleet: Shared<Fleet>,
+    pub(crate) cache: SharedCache<Cache>,
     pub(crate) metrics: Metrics,
     pub(crate) clock: Clock,
 }
@@ -45,7 +45,7 @@ struct Running {
 impl Watching {
     /// Watches what is wanted, for ever.
     pub(crate) async fn run(self) {
-        let mut wanted = self.fleet.read().configs.wanted();
+        let mut wanted = self.cache.read().configs.wanted();
         let mut running = BTreeMap::new();
         loop {
             let now = wanted.borrow_and_update().clone();
@@ -95,7 +95,7 @@ impl Observer<DynamicObject> for TypeWatch {
     fn observe(&self, sighting: Sighting<DynamicObject>) {
         // Hashing takes its time, so it is done before others have to wait for the fleet.
         let sighting = sighting.map(|object| Config::store(&self.group_resource, &object));
-        self.with.fleet.update(|fleet| fleet.see_config(&self.group_resource, &self.ticket, sighting));
+        self.with.cache.update(|cache| cache.see_config(&self.group_resource, &self.ticket, sighting));
     }
 }
 
@@ -112,7 +112,7 @@ impl TypeWatch {
             let hope = match served(&self.with.client, &self.group_resource).await {
                 Ok(Some(resource)) => {
                     if last.replace(resource.clone()).is_some_and(|last| last != resource) {
-                        self.with.fleet.update(|fleet| fleet.start_config_anew(&self.group_resource, &self.ticket));
+                        self.with.cache.update(|cache| cache.start_config_anew(&self.group_resource, &self.ticket));
                     }
                     match self.follow(&resource, &mut definition).await {
                         None => continue,

@@ -2,8 +2,8 @@
 
 use drover_api::cluster::{AddOnPlacementScore, ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding};
 use drover_runtime::{
+    cache::Tracks,
     clock::{Clock, ManualClock},
-    fleet::Tracks,
     store::Store,
 };
 use k8s_openapi::jiff::SignedDuration;
@@ -18,7 +18,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::fleet::Queues;
+use crate::cache::Queues;
 
 fn read<K: DeserializeOwned>(object: Value) -> K {
     serde_json::from_value(object).expect("an object")
@@ -146,7 +146,7 @@ enum Misses {
 
 /// A fleet, and the time.
 struct World {
-    fleet: Fleet,
+    cache: Cache,
     controller: Placements,
     now: Timestamp,
     misses: Misses,
@@ -155,25 +155,25 @@ struct World {
 
 impl World {
     fn new(misses: Misses) -> Self {
-        let fleet = Fleet::new(Queues::new(&clock()), clock());
-        Self { fleet, controller: Placements { metrics: Metrics::new() }, now: noon(), misses, versions: 0 }
+        let cache = Cache::new(Queues::new(&clock()), clock());
+        Self { cache, controller: Placements { metrics: Metrics::new() }, now: noon(), misses, versions: 0 }
     }
 
     /// The same objects in a fleet that knows nothing else.
     fn scratch(&self) -> Self {
         let mut scratch = Self { now: self.now, ..Self::new(Misses::Nothing) };
-        scratch.copy(&self.fleet.sets, Misses::Sets);
-        scratch.copy(&self.fleet.bindings, Misses::Bindings);
-        scratch.copy(&self.fleet.placements, Misses::Placements);
-        scratch.copy(&self.fleet.decisions, Misses::Decisions);
-        scratch.copy(&self.fleet.clusters, Misses::Clusters);
-        scratch.copy(&self.fleet.scores, Misses::Scores);
+        scratch.copy(&self.cache.sets, Misses::Sets);
+        scratch.copy(&self.cache.bindings, Misses::Bindings);
+        scratch.copy(&self.cache.placements, Misses::Placements);
+        scratch.copy(&self.cache.decisions, Misses::Decisions);
+        scratch.copy(&self.cache.clusters, Misses::Clusters);
+        scratch.copy(&self.cache.scores, Misses::Scores);
         scratch
     }
 
     fn copy<K: Resource + Clone>(&mut self, objects: &Store<K>, heard_unless: Misses)
     where
-        Fleet: Tracks<K>,
+        Cache: Tracks<K>,
     {
         for (_, object) in objects.iter() {
             self.apply((**object).clone(), heard_unless);
@@ -182,19 +182,19 @@ impl World {
 
     fn apply<K: Resource>(&mut self, mut object: K, heard_unless: Misses)
     where
-        Fleet: Tracks<K>,
+        Cache: Tracks<K>,
     {
         object.meta_mut().resource_version = Some(self.next_version());
-        let change = Tracks::<K>::store(&mut self.fleet).apply(object);
+        let change = Tracks::<K>::store(&mut self.cache).apply(object);
         // What is new is always heard of: who misses a kind misses only what changes.
         if let Some(change) = change.filter(|change| self.misses != heard_unless || change.old.is_none()) {
-            self.fleet.changed(&change);
+            self.cache.changed(&change);
         }
     }
 
     fn remove<K: Resource>(&mut self, namespace: &str, name: &str, heard_unless: Misses)
     where
-        Fleet: Tracks<K>,
+        Cache: Tracks<K>,
     {
         let meta = ObjectMeta {
             name: Some(name.to_owned()),
@@ -202,9 +202,9 @@ impl World {
             resource_version: Some(self.next_version()),
             ..ObjectMeta::default()
         };
-        let change = Tracks::<K>::store(&mut self.fleet).delete(&meta);
+        let change = Tracks::<K>::store(&mut self.cache).delete(&meta);
         if let Some(change) = change.filter(|_| self.misses != heard_unless) {
-            self.fleet.changed(&change);
+            self.cache.changed(&change);
         }
     }
 
@@ -280,7 +280,7 @@ impl World {
             Event::Placement { number, spec } => self.edit(*number, &self::spec(*spec)),
             Event::PlacementGone(number) => {
                 let key = placement_key(*number);
-                for slice in self.fleet.slices.get(&key).cloned().unwrap_or_default() {
+                for slice in self.cache.slices.get(&key).cloned().unwrap_or_default() {
                     self.remove::<PlacementDecision>("ns", &slice.name, Misses::Decisions);
                 }
                 self.remove::<Placement>("ns", &key.name, Misses::Placements);
@@ -293,7 +293,7 @@ impl World {
 
     fn edit(&mut self, number: u8, spec: &Value) {
         let key = placement_key(number);
-        let stored = self.fleet.placements.get(&key);
+        let stored = self.cache.placements.get(&key);
         let mut placement: Placement = read(json!({
             "metadata": { "name": &*key.name, "namespace": &*key.namespace, "generation": 1 },
             "spec": spec,
@@ -321,24 +321,24 @@ impl World {
     /// What would be written, and when the key is planned again. Resource versions differ from
     /// world to world, so bodies are not compared.
     fn plan(&self, key: &ObjectKey) -> (Vec<String>, Option<Timestamp>) {
-        let plan = self.controller.plan(&self.fleet, key, self.now);
+        let plan = self.controller.plan(&self.cache, key, self.now);
         (plan.ordered.iter().map(Write::to_string).collect(), plan.wake)
     }
 
     fn verdicts(&self, key: &ObjectKey) -> Vec<Verdict> {
-        let judging = self.fleet.judging.get(key);
+        let judging = self.cache.judging.get(key);
         judging.map(|judging| judging.found().verdicts.iter().cloned().collect()).unwrap_or_default()
     }
 
     /// Writes what was decided, as the API server would.
     fn write(&mut self, key: &ObjectKey) {
-        let placement = (**self.fleet.placements.get(key).expect("it was decided on")).clone();
-        let stored: Vec<_> = slices_of(&self.fleet, key).into_iter().cloned().collect();
+        let placement = (**self.cache.placements.get(key).expect("it was decided on")).clone();
+        let stored: Vec<_> = slices_of(&self.cache, key).into_iter().cloned().collect();
         let current: Vec<_> = stored.iter().map(Slice::read).collect();
         let decision = {
-            let judging = self.fleet.judging.get(key).expect("it was decided on");
+            let judging = self.cache.judging.get(key).expect("it was decided on");
             let program = judging.program.as_ref().expect("it makes sense");
-            let case = Case { fleet: &self.fleet, key, placement: &placement, program, now: self.now };
+            let case = Case { cache: &self.cache, key, placement: &placement, program, now: self.now };
             case.decide(&judging.found().verdicts, &case.reach(), &current)
         };
         for change in changes(&current, &decision.slices) {

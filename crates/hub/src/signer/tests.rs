@@ -4,14 +4,14 @@ use std::{collections::BTreeMap, fs, path::PathBuf, sync::Arc, time::Duration};
 
 use axum::{Router, extract::State, http::StatusCode, routing};
 use drover_engine::plan::WriteResult;
-use drover_runtime::{clock::ManualClock, fleet::Shared};
+use drover_runtime::{cache::SharedCache, clock::ManualClock};
 use k8s_openapi::jiff::SignedDuration;
 use kube::{Client, core::Status};
 use rustls::{RootCertStore, crypto::ring::default_provider, pki_types::UnixTime, server::WebPkiClientVerifier};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::fleet::Queues;
+use crate::cache::Queues;
 
 fn file(name: &str) -> Vec<u8> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests-data").join(name);
@@ -152,16 +152,16 @@ fn server(secret: Secret) -> Client {
 #[tokio::test]
 async fn a_request_gets_its_certificate_from_the_secret_that_is_read_for_it() {
     let clock = ManualClock::at(noon()).clock();
-    let fleet = Shared::new(Fleet::new(Queues::new(&clock), clock.clone()));
+    let cache = SharedCache::new(Cache::new(Queues::new(&clock), clock.clone()));
     let send = async |secret: Secret| {
         let action = Sign { request: Arc::new(request()), ca: ObjectKey::namespaced("hub", "ca"), now: noon() };
-        action.execute(Writer::new(server(secret), fleet.clone(), clock.clone(), "test")).await
+        action.execute(Writer::new(server(secret), cache.clone(), clock.clone(), "test")).await
     };
     let error = send(Secret::default()).await.expect_err("there is no CA in it");
     let WriteResult::Rejected(why) = error.result() else { panic!("it is rejected: {error}") };
     assert_eq!(why, format!("the Secret hub/ca is of no use: {}", SigningFlaw::NoPair));
     send(ca("p384.crt", "p384.sec1.key")).await.expect("it is signed");
-    let stored = fleet.read().belongings.requests.get(&ObjectKey::cluster_wide("request")).cloned();
+    let stored = cache.read().belongings.requests.get(&ObjectKey::cluster_wide("request")).cloned();
     let certificate = stored.and_then(|request| request.status.clone()?.certificate).expect("it has a certificate");
     lets_in("p384.crt", &certificate.0, noon()).expect("it is signed by it");
 }
@@ -182,14 +182,14 @@ async fn secret_that_is_not_read_says_what_to_do_and_takes_no_request_away() {
 /// cached afterwards.
 async fn refused_secret(code: u16, reason: &str) -> (WriteResult, bool) {
     let clock = ManualClock::at(noon()).clock();
-    let fleet = Shared::new(Fleet::new(Queues::new(&clock), clock.clone()));
-    fleet.apply(request());
+    let cache = SharedCache::new(Cache::new(Queues::new(&clock), clock.clone()));
+    cache.apply(request());
     let answer = json!(Status::failure("no", reason).with_code(code)).to_string();
     let code = StatusCode::from_u16(code).expect("a code");
     let routes = Router::new().fallback(async move || (code, answer));
-    let writer = Writer::new(Client::new(routes, "hub"), fleet.clone(), clock, "test");
+    let writer = Writer::new(Client::new(routes, "hub"), cache.clone(), clock, "test");
     let action = Sign { request: Arc::new(request()), ca: ObjectKey::namespaced("hub", "ca"), now: noon() };
     let error = action.execute(writer).await.expect_err("the Secret is not read");
-    let is_cached = fleet.read().belongings.requests.has(&ObjectKey::cluster_wide("request"));
+    let is_cached = cache.read().belongings.requests.has(&ObjectKey::cluster_wide("request"));
     (error.result(), is_cached)
 }

@@ -32,7 +32,7 @@ pub(crate) struct Book(Mutex<Pages>);
 #[derive(Debug, Default)]
 pub(super) struct Pages {
     /// The clusters, by how they stand.
-    pub(super) fleet: plan::Fleet,
+    pub(super) index: plan::Fleet,
     /// What all clusters were looked at by.
     context: Option<Context>,
     /// The clusters about which something is to be done, or was tried.
@@ -176,7 +176,7 @@ impl Pages {
     /// When everybody is to be looked at again though nothing is heard of them, as long as something is to happen yet: progress does not
     /// depend on an event that may have been missed.
     pub(super) fn next_look(&self) -> Option<Timestamp> {
-        let is_under_way = self.fleet.tally().restless > 0;
+        let is_under_way = self.index.tally().restless > 0;
         self.looked.filter(|_| is_under_way).map(|looked| after(looked, PATIENCE))
     }
 }

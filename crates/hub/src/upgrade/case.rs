@@ -28,11 +28,11 @@ use super::{
     blueprint::Blueprint,
     book::{AT_ONCE, Context, Pages},
 };
-use crate::fleet::Fleet;
+use crate::cache::Cache;
 
 /// One upgrade, with everything that is decided by.
 pub(super) struct Case<'a> {
-    fleet: &'a Fleet,
+    cache: &'a Cache,
     key: &'a ObjectKey,
     upgrade: &'a ManagedClustersUpgrade,
     blueprint: &'a Blueprint,
@@ -56,7 +56,7 @@ struct Listed {
 
 impl<'a> Case<'a> {
     pub(super) fn new(
-        fleet: &'a Fleet,
+        cache: &'a Cache,
         key: &'a ObjectKey,
         upgrade: &'a ManagedClustersUpgrade,
         blueprint: &'a Blueprint,
@@ -65,12 +65,12 @@ impl<'a> Case<'a> {
     ) -> Self {
         let listed = &upgrade.spec.placement;
         let placements = listed.iter().map(|listed| ObjectKey::namespaced(&listed.namespace, &listed.name));
-        let placements = placements.map(|key| Listed { decided: fleet.decided(&key), key }).collect();
+        let placements = placements.map(|key| Listed { decided: cache.decided(&key), key }).collect();
         let named = blueprint.selector.as_ref().map_or(&[][..], |selector| selector.sets());
-        let bindings = fleet.bindings.in_namespace(&key.namespace).map(|(_, binding)| &**binding);
-        let reach = reach(named, bindings, |set| fleet.members.contains_key(set));
+        let bindings = cache.bindings.in_namespace(&key.namespace).map(|(_, binding)| &**binding);
+        let reach = reach(named, bindings, |set| cache.members.contains_key(set));
         let (course, is_confirmed) = (blueprint.course.clone(), OnceCell::new());
-        Self { fleet, key, upgrade, blueprint, course, placements, reach, refusal, is_confirmed, now }
+        Self { cache, key, upgrade, blueprint, course, placements, reach, refusal, is_confirmed, now }
     }
 
     /// Brings the book up to date, and does what follows from it. Also says how many clusters were looked at.
@@ -124,7 +124,7 @@ impl<'a> Case<'a> {
             let look = self.look_at(&cluster, Permit::Wait, pages);
             let member = self.member(&cluster, &look);
             pages.wake(&cluster, look.wake);
-            pages.fleet.update(&cluster, Some(member));
+            pages.index.update(&cluster, Some(member));
             pages.unfinished.remove(&cluster);
             keep(&cluster, look.act, &mut acts, pages);
         }
@@ -133,17 +133,17 @@ impl<'a> Case<'a> {
 
     /// All clusters that the upgrade may have to do with.
     fn everybody(&self, pages: &Pages) -> BTreeSet<ClusterName> {
-        let known = pages.fleet.members().map(|(cluster, _)| cluster.clone());
-        let with_part = self.fleet.upgrades.clusters_of(&self.blueprint.part_name).cloned();
-        let selected = self.placements.iter().flat_map(|listed| self.fleet.selected_by(&listed.key));
-        let in_sets = self.blueprint.has_selector().then(|| self.fleet.clusters.iter());
+        let known = pages.index.members().map(|(cluster, _)| cluster.clone());
+        let with_part = self.cache.upgrades.clusters_of(&self.blueprint.part_name).cloned();
+        let selected = self.placements.iter().flat_map(|listed| self.cache.selected_by(&listed.key));
+        let in_sets = self.blueprint.has_selector().then(|| self.cache.clusters.iter());
         let in_sets = in_sets.into_iter().flatten().map(|(key, _)| ClusterName::from(&*key.name));
         known.chain(with_part).chain(selected).chain(in_sets).chain(pages.unfinished.iter().cloned()).collect()
     }
 
     fn look_at(&self, cluster: &ClusterName, permit: Permit, pages: &mut Pages) -> Look {
         let known = self.known(cluster);
-        let works = self.fleet.upgrades.works(&self.blueprint.part_name, cluster);
+        let works = self.cache.upgrades.works(&self.blueprint.part_name, cluster);
         let (membership, wake) = self.membership(cluster, pages);
         let facts = Facts { membership, cluster: known.as_ref(), record: self.record(cluster), works: &works };
         let mut look = look(facts, &self.course, permit, self.now);
@@ -168,12 +168,12 @@ impl<'a> Case<'a> {
         let stored = self.passed();
         let (strategy, target) = (&self.blueprint.strategy, self.course.errand.target.name());
         let mut planned =
-            pages.fleet.plan(strategy, target, stored.as_ref(), is_paused(self.upgrade.annotations()), self.now);
+            pages.index.plan(strategy, target, stored.as_ref(), is_paused(self.upgrade.annotations()), self.now);
         if !self.blueprint.flaws.is_empty() {
             planned.permits.clear();
         }
         if planned.passed != stored {
-            let is_canary = |name: &ClusterName| pages.fleet.member(name).is_some_and(|member| member.is_canary);
+            let is_canary = |name: &ClusterName| pages.index.member(name).is_some_and(|member| member.is_canary);
             planned.permits.retain(|(cluster, _)| is_canary(cluster));
         }
         planned
@@ -199,6 +199,6 @@ fn keep(cluster: &ClusterName, act: Option<Act>, acts: &mut BTreeMap<ClusterName
 
 /// Whether every cluster of an upgrade has come to rest.
 fn is_at_rest(pages: &Pages) -> bool {
-    let tally = pages.fleet.tally();
+    let tally = pages.index.tally();
     tally.total > 0 && tally.restless == 0
 }

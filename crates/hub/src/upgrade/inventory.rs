@@ -16,15 +16,15 @@ use drover_engine::{
     },
 };
 use drover_runtime::{
+    cache::Tracks,
     decode::Damaged,
-    fleet::Tracks,
     store::{Change, ObjectKey, Store},
 };
 use kube::{Resource, ResourceExt};
 
 use super::{blueprint::Blueprint, book::Book, works::UpgradeWork};
 use crate::{
-    fleet::{Fleet, remove_from},
+    cache::{Cache, remove_from},
     manifest_work,
 };
 
@@ -146,7 +146,7 @@ fn is_upgraded_the_same(one: &ManagedCluster, other: &ManagedCluster) -> bool {
         && answers_the_same(one, other)
 }
 
-impl Fleet {
+impl Cache {
     /// Marks the upgrades that list a placement.
     pub(crate) fn mark_upgrades_of(&self, placement: &ObjectKey) {
         for upgrade in self.upgrades.followers.get(placement).into_iter().flatten() {
@@ -214,7 +214,7 @@ impl Fleet {
     }
 }
 
-impl Tracks<ManagedClustersUpgrade> for Fleet {
+impl Tracks<ManagedClustersUpgrade> for Cache {
     fn store(&mut self) -> &mut Store<ManagedClustersUpgrade> {
         &mut self.upgrades.objects
     }
@@ -234,7 +234,7 @@ impl Tracks<ManagedClustersUpgrade> for Fleet {
     }
 }
 
-impl Tracks<ClusterUpgrade> for Fleet {
+impl Tracks<ClusterUpgrade> for Cache {
     fn store(&mut self) -> &mut Store<ClusterUpgrade> {
         &mut self.upgrades.records
     }
@@ -244,7 +244,7 @@ impl Tracks<ClusterUpgrade> for Fleet {
     }
 }
 
-impl Tracks<UpgradeWork> for Fleet {
+impl Tracks<UpgradeWork> for Cache {
     fn store(&mut self) -> &mut Store<UpgradeWork> {
         &mut self.upgrades.works
     }

@@ -16,7 +16,7 @@ use super::{
     case::Case,
     removal::{guarded, removal},
 };
-use crate::{fleet::Fleet, refusal::refusal};
+use crate::{cache::Cache, refusal::refusal};
 
 pub(crate) struct ClusterUpgrades {
     /// What the server did not take of the last plan of each upgrade.
@@ -34,28 +34,28 @@ impl ClusterUpgrades {
     }
 }
 
-impl Reconciler<Fleet> for ClusterUpgrades {
+impl Reconciler<Cache> for ClusterUpgrades {
     type Key = ObjectKey;
     type Action = NoAction;
 
     const NAME: &'static str = "drover-upgrade";
 
-    fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan {
+    fn plan(&self, cache: &Cache, key: &ObjectKey, now: Timestamp) -> Plan {
         // Everything is tried again, so that what is still refused will be told anew.
         let refusal = self.refusals().remove(key);
-        let upgrades = &fleet.upgrades;
+        let upgrades = &cache.upgrades;
         let (Some(upgrade), Some(book), Some(blueprint)) =
             (upgrades.objects.get(key), upgrades.books.get(key), upgrades.blueprints.get(key))
         else {
             return Plan::default();
         };
         if upgrade.metadata.deletion_timestamp.is_some() {
-            return removal(fleet, upgrade, blueprint, now);
+            return removal(cache, upgrade, blueprint, now);
         }
         if let Some(guarded) = guarded(upgrade) {
             return Plan::from_iter([guarded]);
         }
-        let (plan, looks) = Case::new(fleet, key, upgrade, blueprint, refusal, now).follow(&mut book.open());
+        let (plan, looks) = Case::new(cache, key, upgrade, blueprint, refusal, now).follow(&mut book.open());
         self.metrics.stepped(Self::NAME, "look", looks);
         plan
     }

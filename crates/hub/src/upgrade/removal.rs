@@ -13,7 +13,7 @@ use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
 
 use super::{blueprint::Blueprint, book::AT_ONCE};
-use crate::fleet::Fleet;
+use crate::cache::Cache;
 
 /// Has an upgrade wait for its clusters to be let go when it is deleted; nothing if it does.
 pub(super) fn guarded(upgrade: &ManagedClustersUpgrade) -> Option<Write> {
@@ -26,18 +26,18 @@ pub(super) fn guarded(upgrade: &ManagedClustersUpgrade) -> Option<Write> {
 
 /// Removes what an upgrade has made, lets its clusters go, and then the upgrade itself. It does not wait for agents: a work that is on its way
 /// out goes when its agent has seen it, be that tomorrow.
-pub(super) fn removal(fleet: &Fleet, upgrade: &ManagedClustersUpgrade, blueprint: &Blueprint, now: Timestamp) -> Plan {
+pub(super) fn removal(cache: &Cache, upgrade: &ManagedClustersUpgrade, blueprint: &Blueprint, now: Timestamp) -> Plan {
     let works: Vec<_> =
-        fleet.upgrades.clusters_of(&blueprint.part_name).flat_map(|at| works(fleet, blueprint, at)).collect();
+        cache.upgrades.clusters_of(&blueprint.part_name).flat_map(|at| works(cache, blueprint, at)).collect();
     if !works.is_empty() {
         return some(works, now);
     }
-    let claims: Vec<_> = fleet.clusters.iter().filter_map(|(_, cluster)| released(cluster, &blueprint.owner)).collect();
+    let claims: Vec<_> = cache.clusters.iter().filter_map(|(_, cluster)| released(cluster, &blueprint.owner)).collect();
     if !claims.is_empty() {
         return some(claims, now);
     }
-    let records = fleet.upgrades.clusters_of(&blueprint.part_name);
-    let records = records.filter_map(|cluster| fleet.upgrades.record(&blueprint.part_name, cluster));
+    let records = cache.upgrades.clusters_of(&blueprint.part_name);
+    let records = records.filter_map(|cluster| cache.upgrades.record(&blueprint.part_name, cluster));
     let records = records.filter(|record| record.metadata.deletion_timestamp.is_none());
     let records: Vec<_> = records.map(Write::delete).collect();
     if !records.is_empty() {
@@ -53,9 +53,9 @@ fn some(mut writes: Vec<Write>, now: Timestamp) -> Plan {
     Plan { parallel: writes, wake: Some(now), ..Plan::default() }
 }
 
-fn works(fleet: &Fleet, blueprint: &Blueprint, cluster: &ClusterName) -> Vec<Write> {
+fn works(cache: &Cache, blueprint: &Blueprint, cluster: &ClusterName) -> Vec<Write> {
     let name = &blueprint.part_name;
-    let works = Part::ALL.into_iter().filter_map(|part| fleet.upgrades.work(name, part, cluster));
+    let works = Part::ALL.into_iter().filter_map(|part| cache.upgrades.work(name, part, cluster));
     let own = works.filter(|work| work.part_name() == Some(name) && work.metadata.deletion_timestamp.is_none());
     own.map(Write::delete).collect()
 }

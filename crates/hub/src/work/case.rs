@@ -33,7 +33,7 @@ use super::{
     book::{Context, Pages},
     placed::PlacedWork,
 };
-use crate::{adopt::CreateOrAdopt, fleet::Fleet};
+use crate::{adopt::CreateOrAdopt, cache::Cache};
 
 /// What is done about one set of works.
 pub(super) type WorkPlan = Plan<CreateOrAdopt<PlacedWork>>;
@@ -43,7 +43,7 @@ pub(super) const AT_ONCE: usize = 256;
 
 /// One set of works, with everything that is decided by.
 pub(super) struct Case<'a> {
-    fleet: &'a Fleet,
+    cache: &'a Cache,
     key: &'a ObjectKey,
     set: &'a ManifestWorkReplicaSet,
     blueprint: &'a Blueprint,
@@ -62,7 +62,7 @@ struct Listed<'a> {
 
 impl<'a> Case<'a> {
     pub(super) fn new(
-        fleet: &'a Fleet,
+        cache: &'a Cache,
         key: &'a ObjectKey,
         set: &'a ManifestWorkReplicaSet,
         blueprint: &'a Blueprint,
@@ -70,8 +70,8 @@ impl<'a> Case<'a> {
         now: Timestamp,
     ) -> Self {
         let obstacle = blueprint.obstacle.clone().or_else(|| refusal.map(Obstacle::Refused));
-        let placements = selection::listed(set).into_iter().map(|rollout| Listed::of(fleet, key, rollout)).collect();
-        Self { fleet, key, set, blueprint, placements, obstacle, now }
+        let placements = selection::listed(set).into_iter().map(|rollout| Listed::of(cache, key, rollout)).collect();
+        Self { cache, key, set, blueprint, placements, obstacle, now }
     }
 
     /// Whether works of the set could not even say whose they are, so that there are none.
@@ -111,7 +111,7 @@ impl<'a> Case<'a> {
 
     /// Brings the clusters in the book up to date: those that have changed, or all if that changed by which they are looked at.
     fn look_at_clusters(&self, pages: &mut Pages) -> usize {
-        let entries: Vec<_> = self.placements.iter().map(|listed| listed.entry(self.fleet)).collect();
+        let entries: Vec<_> = self.placements.iter().map(|listed| listed.entry(self.cache)).collect();
         if pages.rollout.entries() != entries {
             pages.begin(Rollout::new(entries));
         }
@@ -150,8 +150,8 @@ impl<'a> Case<'a> {
     /// All clusters that the set may have to do with.
     fn everybody(&self, pages: &Pages) -> BTreeSet<ClusterName> {
         let known = pages.counted_clusters().chain(pages.absent.keys()).cloned();
-        let with_work = self.fleet.work_sets.clusters_of(self.key).cloned();
-        let selected = self.placements.iter().flat_map(|listed| self.fleet.selected_by(&listed.key));
+        let with_work = self.cache.work_sets.clusters_of(self.key).cloned();
+        let selected = self.placements.iter().flat_map(|listed| self.cache.selected_by(&listed.key));
         known.chain(with_work).chain(selected).collect()
     }
 
@@ -162,7 +162,7 @@ impl<'a> Case<'a> {
         let work = if let Spot::Work(placed) = &spot { Some(placed) } else { None };
         let held = self.held(entry, pages);
         let tally = Tally::of(work, entry.is_some(), &held);
-        let member = entry.map(|_| member(&spot, selections, self.fleet.is_online(cluster), &held));
+        let member = entry.map(|_| member(&spot, selections, self.cache.is_online(cluster), &held));
         let is_absent = entry.is_none() && work.is_some();
         pages.count(cluster, (entry.is_some() || work.is_some()).then_some((entry, tally)));
         pages.rollout.update(cluster, member);
@@ -176,7 +176,7 @@ impl<'a> Case<'a> {
 
     /// The placements that select a cluster. The last of them decides.
     fn selections(&self, cluster: &ClusterName) -> Vec<Selection> {
-        let Some(by) = self.fleet.selections.get(cluster) else { return Vec::new() };
+        let Some(by) = self.cache.selections.get(cluster) else { return Vec::new() };
         let clear = self.placements.iter().enumerate().filter(|(_, listed)| listed.decided.is_ok());
         let chosen = clear.filter_map(|(placement, listed)| Some((placement, by.get(&listed.key)?)));
         chosen.map(|(placement, chosen)| Selection { placement, group: chosen.group.clone() }).collect()
@@ -186,7 +186,7 @@ impl<'a> Case<'a> {
         match self.work_on(cluster) {
             Some(work) if work.is_leaving() => Spot::Vacated,
             Some(work) => Spot::Work(work.placed()),
-            None if self.fleet.takes_works(cluster) => Spot::Free,
+            None if self.cache.takes_works(cluster) => Spot::Free,
             None => Spot::Closed,
         }
     }
@@ -194,7 +194,7 @@ impl<'a> Case<'a> {
     /// The work of the set on a cluster. Where there are several, one counts: one that stays, and has the name that it should have.
     fn work_on(&self, cluster: &ClusterName) -> Option<&PlacedWork> {
         let name = self.work_name();
-        let works = self.fleet.work_sets.works_on(self.key, cluster);
+        let works = self.cache.work_sets.works_on(self.key, cluster);
         works.min_by_key(|work| (work.is_leaving(), work.name_any() != name))
     }
 
@@ -252,10 +252,10 @@ impl<'a> Case<'a> {
         let (mut writes, mut again) = (Vec::new(), None);
         for (cluster, absence) in &mut pages.absent {
             let unselected = Unselected {
-                cluster: self.fleet.known_cluster(cluster),
+                cluster: self.cache.known_cluster(cluster),
                 before: *absence,
                 is_confirmed,
-                keeps_clusters: self.fleet.keeps_clusters,
+                keeps_clusters: self.cache.keeps_clusters,
             };
             match presence::leave(&unselected, self.now) {
                 Leave::Now => writes.extend(self.work_on(cluster).filter(|work| !work.is_leaving()).map(Write::delete)),
@@ -304,21 +304,21 @@ impl<'a> Case<'a> {
 }
 
 impl<'a> Listed<'a> {
-    fn of(fleet: &Fleet, set: &ObjectKey, rollout: &'a PlacementRollout) -> Self {
+    fn of(cache: &Cache, set: &ObjectKey, rollout: &'a PlacementRollout) -> Self {
         let key = ObjectKey::namespaced(&set.namespace, &rollout.name);
-        Self { rollout, decided: fleet.decided(&key), key }
+        Self { rollout, decided: cache.decided(&key), key }
     }
 
-    fn entry(&self, fleet: &Fleet) -> Entry {
+    fn entry(&self, cache: &Cache) -> Entry {
         let placement = PlacementRef { namespace: self.key.namespace.to_string(), name: self.rollout.name.clone() };
-        let per_group = self.per_group(fleet);
+        let per_group = self.per_group(cache);
         let strategy = Strategy::of_ocm(self.rollout.rollout_strategy.as_ref(), per_group.as_ref());
         Entry { source: Source::Listed(placement), strategy }
     }
 
     /// How many clusters the placement puts into a decision group.
-    fn per_group(&self, fleet: &Fleet) -> Option<WindowSize> {
-        let placement = fleet.placements.get(&self.key)?;
+    fn per_group(&self, cache: &Cache) -> Option<WindowSize> {
+        let placement = cache.placements.get(&self.key)?;
         let strategy = placement.spec.decision_strategy.as_ref()?.group_strategy.as_ref()?;
         strategy.clusters_per_decision_group.clone()
     }

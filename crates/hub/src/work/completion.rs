@@ -8,16 +8,16 @@ use drover_engine::{
     work::completion::{Fate, decide},
 };
 use drover_runtime::{
+    cache::Tracks,
     controller::Reconciler,
     decode::Damaged,
-    fleet::Tracks,
     store::{Change, ObjectKey, Store},
 };
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Condition, jiff::Timestamp};
 use kube::{Resource, ResourceExt, api::ObjectMeta};
 use serde::{Deserialize, Serialize};
 
-use crate::{fleet::Fleet, manifest_work};
+use crate::{cache::Cache, manifest_work};
 
 /// A work, as far as it says when it is to go. What it applies is not even read.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -63,7 +63,7 @@ impl FinishingWork {
 
 is_a_manifest_work!(FinishingWork);
 
-impl Tracks<FinishingWork> for Fleet {
+impl Tracks<FinishingWork> for Cache {
     fn store(&mut self) -> &mut Store<FinishingWork> {
         &mut self.work_sets.finishing
     }
@@ -92,14 +92,14 @@ impl Tracks<FinishingWork> for Fleet {
 
 pub(crate) struct Completions;
 
-impl Reconciler<Fleet> for Completions {
+impl Reconciler<Cache> for Completions {
     type Key = ObjectKey;
     type Action = NoAction;
 
     const NAME: &'static str = "drover-work-completion";
 
-    fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> Plan {
-        let Some(work) = fleet.work_sets.finishing.get(key).filter(|work| work.metadata.deletion_timestamp.is_none())
+    fn plan(&self, cache: &Cache, key: &ObjectKey, now: Timestamp) -> Plan {
+        let Some(work) = cache.work_sets.finishing.get(key).filter(|work| work.metadata.deletion_timestamp.is_none())
         else {
             return Plan::default();
         };

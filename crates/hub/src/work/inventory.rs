@@ -5,15 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use drover_api::{cluster::ManagedCluster, reference::ClusterName, work::ManifestWorkReplicaSet};
 use drover_engine::presence::{answers_the_same, is_as_reachable};
 use drover_runtime::{
+    cache::Tracks,
     decode::Damaged,
-    fleet::Tracks,
     store::{Change, ObjectKey, Store},
 };
 use kube::{Resource, ResourceExt};
 
 use super::{blueprint::Blueprint, book::Book, completion::FinishingWork, placed::PlacedWork};
 use crate::{
-    fleet::{Fleet, remove_from},
+    cache::{Cache, remove_from},
     manifest_work,
 };
 
@@ -117,7 +117,7 @@ fn takes_works_the_same(one: &ManagedCluster, other: &ManagedCluster) -> bool {
         && is_as_reachable(one, other)
 }
 
-impl Fleet {
+impl Cache {
     /// Marks the sets that list a placement.
     pub(crate) fn mark_work_sets_of(&self, placement: &ObjectKey) {
         for set in self.work_sets.followers.get(placement).into_iter().flatten() {
@@ -151,7 +151,7 @@ impl Fleet {
     }
 }
 
-impl Tracks<ManifestWorkReplicaSet> for Fleet {
+impl Tracks<ManifestWorkReplicaSet> for Cache {
     fn store(&mut self) -> &mut Store<ManifestWorkReplicaSet> {
         &mut self.work_sets.sets
     }
@@ -162,7 +162,7 @@ impl Tracks<ManifestWorkReplicaSet> for Fleet {
     }
 }
 
-impl Tracks<PlacedWork> for Fleet {
+impl Tracks<PlacedWork> for Cache {
     fn store(&mut self) -> &mut Store<PlacedWork> {
         &mut self.work_sets.works
     }

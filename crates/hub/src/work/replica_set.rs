@@ -21,7 +21,7 @@ use super::{
     case::{AT_ONCE, Case, WorkPlan},
     placed::PlacedWork,
 };
-use crate::{adopt::CreateOrAdopt, fleet::Fleet, refusal::refusal};
+use crate::{adopt::CreateOrAdopt, cache::Cache, refusal::refusal};
 
 pub(crate) struct ReplicaSets {
     /// What the server did not take of the last plan of each set.
@@ -46,25 +46,25 @@ impl ReplicaSets {
     }
 }
 
-impl Reconciler<Fleet> for ReplicaSets {
+impl Reconciler<Cache> for ReplicaSets {
     type Key = ObjectKey;
     type Action = CreateOrAdopt<PlacedWork>;
 
     const NAME: &'static str = "drover-work";
 
-    fn plan(&self, fleet: &Fleet, key: &ObjectKey, now: Timestamp) -> WorkPlan {
+    fn plan(&self, cache: &Cache, key: &ObjectKey, now: Timestamp) -> WorkPlan {
         // Everything is tried again, so that what is still refused will be told anew.
         let refusal = self.refusals().remove(key);
-        let work_sets = &fleet.work_sets;
+        let work_sets = &cache.work_sets;
         let (Some(set), Some(book), Some(blueprint)) =
             (work_sets.sets.get(key), work_sets.books.get(key), work_sets.blueprints.get(key))
         else {
             return WorkPlan::default();
         };
         if set.metadata.deletion_timestamp.is_some() {
-            return removal(fleet, key, set, now);
+            return removal(cache, key, set, now);
         }
-        let case = Case::new(fleet, key, set, blueprint, refusal, now);
+        let case = Case::new(cache, key, set, blueprint, refusal, now);
         if !case.is_unfit()
             && let Some(guarded) = guarded(set)
         {
@@ -94,15 +94,15 @@ fn guarded(set: &ManifestWorkReplicaSet) -> Option<Write> {
 }
 
 /// Removes the works of a set that is deleted, and lets it go: at once or when they are gone.
-fn removal(fleet: &Fleet, key: &ObjectKey, set: &ManifestWorkReplicaSet, now: Timestamp) -> WorkPlan {
-    let remaining: Vec<_> = fleet.work_sets.works_of(key).filter(|work| !work.is_leaving()).collect();
+fn removal(cache: &Cache, key: &ObjectKey, set: &ManifestWorkReplicaSet, now: Timestamp) -> WorkPlan {
+    let remaining: Vec<_> = cache.work_sets.works_of(key).filter(|work| !work.is_leaving()).collect();
     if !remaining.is_empty() {
         let parallel = remaining.iter().take(AT_ONCE).map(|work| Write::delete(*work)).collect();
         let wake = (remaining.len() > AT_ONCE).then_some(now);
         return WorkPlan { parallel, wake, ..WorkPlan::default() };
     }
     let waits = set.spec.cascade_deletion_policy == CascadeDeletionPolicy::Foreground;
-    if waits && fleet.work_sets.works_of(key).next().is_some() {
+    if waits && cache.work_sets.works_of(key).next().is_some() {
         return WorkPlan::default();
     }
     let mut wanted = set.clone();

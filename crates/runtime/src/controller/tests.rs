@@ -21,9 +21,9 @@ use tokio::{sync::watch, task::JoinHandle};
 
 use super::*;
 use crate::{
+    cache::{ReportsDefects, Tracks},
     caches,
     clock::{ManualClock, Tick},
-    fleet::{ReportsDefects, Tracks},
     informer::Freshness,
     lease::Leadership,
     store::{Change, ObjectKey, Store},
@@ -215,7 +215,7 @@ struct Working<K: Ord> {
 }
 
 impl<K: Ord + Clone + fmt::Display + Send + Sync + 'static> Working<K> {
-    fn start<F, R>(manual: &ManualClock, fleet: F, client: Client, reconciler: impl FnOnce(&Lead) -> R) -> Self
+    fn start<F, R>(manual: &ManualClock, cache: F, client: Client, reconciler: impl FnOnce(&Lead) -> R) -> Self
     where
         F: Caches + Send + Sync + 'static,
         R: Reconciler<F, Key = K>,
@@ -226,7 +226,7 @@ impl<K: Ord + Clone + fmt::Display + Send + Sync + 'static> Working<K> {
         let (metrics, queue) = (Metrics::new(), Arc::new(Queue::new(manual.clock())));
         let tools = Tools {
             identity: Some("hub-1".to_owned()),
-            ..Tools::new(Shared::new(fleet), gate, manual.clock(), metrics.clone())
+            ..Tools::new(SharedCache::new(cache), gate, manual.clock(), metrics.clone())
         };
         let controller = Controller::new(reconciler(&leadership), Arc::clone(&queue), client, tools);
         let end = CancellationToken::new();

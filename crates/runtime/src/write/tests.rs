@@ -19,9 +19,9 @@ use serde_json::json;
 
 use super::*;
 use crate::{
+    cache::{ReportsDefects, Tracks},
     caches,
     clock::ManualClock,
-    fleet::{ReportsDefects, Tracks},
     store::{Change, Store},
 };
 
@@ -59,12 +59,12 @@ async fn answer(State(server): State<Server>, method: Method, uri: Uri, body: By
 async fn send(write: &Write, code: u16, answered: Value) -> ((String, Value), Result<(), kube::Error>, Option<String>) {
     let code = StatusCode::from_u16(code).expect("a code");
     let server = Server { answer: (code, answered), asked: Arc::default() };
-    let fleet = Shared::new(Shelf::default());
-    fleet.apply(stored());
+    let cache = SharedCache::new(Shelf::default());
+    cache.apply(stored());
     let client = Client::new(Router::new().fallback(answer).with_state(server.clone()), "default");
     let clock = ManualClock::at(Timestamp::UNIX_EPOCH).clock();
-    let sent = Writer::new(client, fleet.clone(), clock, "test").send(write).await;
-    let cached = fleet.read().0.get(&ObjectKey::cluster_wide("a")).map(|it| phase_of(it));
+    let sent = Writer::new(client, cache.clone(), clock, "test").send(write).await;
+    let cached = cache.read().0.get(&ObjectKey::cluster_wide("a")).map(|it| phase_of(it));
     let asked = server.asked.lock().expect("no panic").pop().unwrap_or_default();
     (asked, sent, cached)
 }

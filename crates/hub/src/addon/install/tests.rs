@@ -54,9 +54,9 @@ fn a_cluster_without_a_namespace_waits_for_it() {
     scene.gone::<Namespace>(None, "one");
     scene.namespace("two", &json!({ "deletionTimestamp": "2026-01-01T00:00:00Z" }));
     assert_eq!(words(&scene.plan(&installs, &hello())), ["Create ManagedClusterAddOn three/hello"]);
-    drain(&scene.fleet.queues.installs);
+    drain(&scene.cache.queues.installs);
     scene.namespace("one", &json!({}));
-    assert_eq!(drain(&scene.fleet.queues.installs), ["hello"]);
+    assert_eq!(drain(&scene.cache.queues.installs), ["hello"]);
     assert_eq!(scene.plan(&installs, &hello()).parallel.len(), 2);
 }
 
@@ -68,7 +68,7 @@ fn an_absence_is_kept_in_mind_until_it_is_over() {
     }
     scene.decide("x", &["one"]);
     let at =
-        |scene: &Scene, seconds| installs.plan(&scene.fleet, &hello(), after(noon(), Duration::from_secs(seconds)));
+        |scene: &Scene, seconds| installs.plan(&scene.cache, &hello(), after(noon(), Duration::from_secs(seconds)));
     assert_eq!((words(&at(&scene, 0)).len(), at(&scene, 3).wake), (0, Some(after(noon(), Duration::from_secs(10)))));
     scene.decide("x", &["one", "two"]);
     assert_eq!((words(&at(&scene, 9)).len(), at(&scene, 9).wake), (0, None));
@@ -91,9 +91,9 @@ fn a_slice_that_can_not_be_read_may_be_any_placements() {
     let (mut scene, installs) = (placed(&["one"]), installs());
     scene.on_cluster("two", "hello", &ours());
     let defect = Defect { path: "status".to_owned(), message: "invalid".to_owned() };
-    scene.fleet.decisions.keep(&ObjectKey::namespaced("elsewhere", "odd"), defect.clone());
+    scene.cache.decisions.keep(&ObjectKey::namespaced("elsewhere", "odd"), defect.clone());
     assert_eq!(words(&scene.plan(&installs, &hello())).len(), 2);
-    scene.fleet.decisions.keep(&ObjectKey::namespaced("default", "odd"), defect);
+    scene.cache.decisions.keep(&ObjectKey::namespaced("default", "odd"), defect);
     assert_eq!(words(&scene.plan(&installs, &hello())).len(), 0);
 }
 
@@ -130,6 +130,6 @@ fn a_cluster_that_leaves_is_seen_out_in_order_if_nobody_else_does() {
     assert_eq!(words(&scene.plan(&installs, &hello())).len(), 0, "it is not its turn");
     scene.gone::<ManagedClusterAddOn>(Some("one"), "by-hand");
     assert_eq!(words(&scene.plan(&installs, &hello())), ["Delete ManagedClusterAddOn one/hello"]);
-    scene.fleet.keeps_clusters = true;
+    scene.cache.keeps_clusters = true;
     assert_eq!(words(&scene.plan(&installs, &hello())).len(), 0, "the cluster controller does it");
 }

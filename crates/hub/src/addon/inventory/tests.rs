@@ -46,7 +46,7 @@ impl Scene {
 
     /// Who was marked by a change.
     fn marked(&self) -> Marked {
-        Marked { installs: drain(&self.fleet.queues.installs), addons: drain(&self.fleet.queues.addons) }
+        Marked { installs: drain(&self.cache.queues.installs), addons: drain(&self.cache.queues.addons) }
     }
 }
 
@@ -56,10 +56,10 @@ fn what_an_add_on_says_of_itself_is_no_reason_to_look_at_all_clusters() {
     scene.on_cluster("one", "placed", &json!({}));
     assert_eq!(scene.marked(), marked(["placed"], ["one/placed"]));
     let status = json!({ "status": { "namespace": "somewhere" } });
-    drain(&scene.fleet.queues.rollouts);
+    drain(&scene.cache.queues.rollouts);
     scene.on_cluster("one", "placed", &status);
     assert_eq!(scene.marked(), marked([], ["one/placed"]));
-    assert_eq!(drain(&scene.fleet.queues.rollouts), ["placed"], "what is given next may depend on it");
+    assert_eq!(drain(&scene.cache.queues.rollouts), ["placed"], "what is given next may depend on it");
     let annotated = json!({ "metadata": { "annotations": { "drover.dev/installed": "true" } } });
     scene.on_cluster("one", "placed", &annotated);
     assert_eq!(scene.marked(), marked(["placed"], ["one/placed"]));
@@ -68,7 +68,7 @@ fn what_an_add_on_says_of_itself_is_no_reason_to_look_at_all_clusters() {
     assert_eq!(scene.marked(), marked(["placed"], ["one/placed"]));
     scene.gone::<ManagedClusterAddOn>(Some("one"), "placed");
     assert_eq!(scene.marked(), marked(["placed"], ["one/placed"]), "it may have left something behind");
-    assert_eq!(scene.fleet.addons.on_clusters("placed").count(), 0);
+    assert_eq!(scene.cache.addons.on_clusters("placed").count(), 0);
 }
 
 #[test]
@@ -207,8 +207,8 @@ fn when_one_add_on_of_a_cluster_that_leaves_is_gone_the_others_are_looked_at() {
 
 /// The works of the add-on `hosted` on the cluster one, by their keys.
 fn works_of_hosted(scene: &Scene) -> Vec<String> {
-    let addon = scene.fleet.addons.mcas.get(&ObjectKey::namespaced("one", "hosted")).expect("it is there");
-    scene.fleet.addons.works_of(addon).into_iter().map(|work| ObjectKey::of(work).to_string()).collect()
+    let addon = scene.cache.addons.mcas.get(&ObjectKey::namespaced("one", "hosted")).expect("it is there");
+    scene.cache.addons.works_of(addon).into_iter().map(|work| ObjectKey::of(work).to_string()).collect()
 }
 
 #[test]

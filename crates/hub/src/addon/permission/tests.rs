@@ -36,16 +36,16 @@ fn scene() -> Scene {
 
 /// Makes the works of the add-on.
 fn make(scene: &Scene) {
-    let on_cluster = scene.fleet.addons.mcas.get(&key()).expect("it is there");
-    let record = scene.fleet.configs.rollout(&ObjectKey::cluster_wide("hello")).expect("it is there");
+    let on_cluster = scene.cache.addons.mcas.get(&key()).expect("it is there");
+    let record = scene.cache.configs.rollout(&ObjectKey::cluster_wide("hello")).expect("it is there");
     let set = Set::read(&record.status.as_ref().expect("it has a status").sets[0]);
-    scene.fleet.addons.workshop.make(&Commission { fleet: &scene.fleet, on_cluster, set: &set });
+    scene.cache.addons.workshop.make(&Commission { cache: &scene.cache, on_cluster, set: &set });
 }
 
 /// The same, with what its agent may do.
 fn bound() -> Scene {
     let mut scene = scene();
-    let on_cluster = scene.fleet.addons.mcas.get(&key()).expect("it is there");
+    let on_cluster = scene.cache.addons.mcas.get(&key()).expect("it is there");
     let specs: Vec<_> = serde_json::from_value(registration()).expect("registrations");
     let [binding] = &*bindings(on_cluster, &specs) else { panic!("not one binding") };
     let binding = serde_json::to_value(binding).expect("a binding is JSON");
@@ -104,9 +104,9 @@ fn whoever_looks_at_the_add_on_of_a_cluster_that_is_shut_out_sees_what_is_to_go_
     let mut scene = bound();
     shut_out(&mut scene);
     let seen = |scene: &Scene| {
-        let on_cluster = scene.fleet.addons.mcas.get(&key()).expect("it is there");
-        let making = progress::making(&scene.fleet, on_cluster, noon()).expect("it is known what it was given");
-        let bindings = Bindings::made(&scene.fleet, on_cluster, &making).expect("it is known what they are to be");
+        let on_cluster = scene.cache.addons.mcas.get(&key()).expect("it is there");
+        let making = progress::making(&scene.cache, on_cluster, noon()).expect("it is known what it was given");
+        let bindings = Bindings::made(&scene.cache, on_cluster, &making).expect("it is known what they are to be");
         let writes: Vec<_> = bindings.writes().iter().map(Write::to_string).collect();
         (writes, bindings.registered() == Some(Registered::Failed(SHUT_OUT)))
     };
@@ -125,18 +125,18 @@ fn a_server_that_was_not_reached_has_refused_nothing() {
 fn an_agent_that_runs_keeps_what_it_may_do_when_its_template_is_lost_or_can_not_be_read() {
     let mut scene = bound();
     // As a hub finds it that is started again.
-    scene.fleet.addons.workshop = Workshop::default();
-    scene.fleet.list_own_types(&[]);
+    scene.cache.addons.workshop = Workshop::default();
+    scene.cache.list_own_types(&[]);
     assert_eq!(writes(&scene), [""; 0], "its content is kept nowhere");
     let mut scene = bound();
     let mut record =
-        serde_json::to_value(scene.fleet.configs.rollout(&ObjectKey::cluster_wide("hello"))).expect("JSON");
+        serde_json::to_value(scene.cache.configs.rollout(&ObjectKey::cluster_wide("hello"))).expect("JSON");
     let hook = json!({ "apiVersion": "batch/v1", "kind": "Job", "metadata": { "name": "hook",
         "annotations": { "addon.open-cluster-management.io/addon-pre-delete": "" } } });
     let spec = json!({ "addonName": "hello", "agentSpec": { "workload": { "manifests": [hook] } } });
     let content = drover_engine::hash::content(&json!({ "spec": spec }));
     record["status"]["sets"][0]["configs"][0]["specHash"] = json!(drover_engine::hash::spec_hash(&content));
-    scene.fleet.list_own_types(&[("hello", spec)]);
+    scene.cache.list_own_types(&[("hello", spec)]);
     scene.set::<drover_api::drover::AddOnRollout>(None, "hello", json!({ "status": record["status"] }));
     make(&scene);
     assert_eq!(writes(&scene), [""; 0], "what it is given next makes no sense");

@@ -45,8 +45,8 @@ use crate::{
         progress::{self, Subject},
         shelf::Shelf,
     },
+    cache::Cache,
     config,
-    fleet::Fleet,
 };
 
 /// How many clusters are given something in one step. What comes of it is known before the next.
@@ -58,7 +58,7 @@ const STEERING: [&str; 3] = [PAUSE_ANNOTATION, SKIP_ANNOTATION, RETRY_ANNOTATION
 /// One add-on, with everything that its rollouts are decided by.
 #[derive(Clone, Copy)]
 pub(super) struct Case<'a> {
-    pub(super) fleet: &'a Fleet,
+    pub(super) cache: &'a Cache,
     pub(super) key: &'a ObjectKey,
     pub(super) addon: &'a ClusterManagementAddOn,
     pub(super) record: &'a AddOnRollout,
@@ -70,7 +70,7 @@ pub(super) struct Case<'a> {
 impl Case<'_> {
     /// Brings the book up to date, and does what follows from it.
     pub(super) fn follow(&self, pages: &mut Pages) -> Plan {
-        let shelf = Shelf::of(self.fleet, self.addon);
+        let shelf = Shelf::of(self.cache, self.addon);
         self.look_at_clusters(pages, &shelf);
         let acknowledged = self.acknowledge(pages);
         let wishes = self.wishes(pages, &shelf);
@@ -116,7 +116,7 @@ impl Case<'_> {
 
     /// Brings the clusters in the book up to date: those that have changed, or all if that changed by which they are looked at.
     fn look_at_clusters(&self, pages: &mut Pages, shelf: &Shelf) {
-        let entries = entries(self.addon, self.fleet.dialect, |placement| self.per_group(placement));
+        let entries = entries(self.addon, self.cache.dialect, |placement| self.per_group(placement));
         let steering = Steering::read(self.addon.annotations(), entries.iter().map(|entry| &entry.source));
         let begins = pages.rollout.entries() != entries;
         if begins {
@@ -151,7 +151,7 @@ impl Case<'_> {
             pages.rollout.update(&cluster, member);
             // What its placement gives it besides the set is another's, or was not told before; and who is new says what it waits for.
             if on_cluster.is_some() && (begins || !was_there || decides(pages) != decided) {
-                self.fleet.queues.addons.mark(ObjectKey::namespaced(cluster.as_str(), &self.key.name));
+                self.cache.queues.addons.mark(ObjectKey::namespaced(cluster.as_str(), &self.key.name));
             }
         }
     }
@@ -176,12 +176,12 @@ impl Case<'_> {
         let is_moving =
             |cluster: &&ClusterName| matches!(rollout.standing(cluster), Some((_, Standing::Moving { .. })));
         for cluster in rollout.members().map(|(cluster, _)| cluster).filter(is_moving) {
-            self.fleet.queues.addons.mark(ObjectKey::namespaced(cluster.as_str(), &self.key.name));
+            self.cache.queues.addons.mark(ObjectKey::namespaced(cluster.as_str(), &self.key.name));
         }
     }
 
     fn per_group(&self, placement: &PlacementRef) -> Option<WindowSize> {
-        let placement = self.fleet.placements.get(&placement_key(placement))?;
+        let placement = self.cache.placements.get(&placement_key(placement))?;
         let strategy = placement.spec.decision_strategy.as_ref()?.group_strategy.as_ref()?;
         strategy.clusters_per_decision_group.clone()
     }
@@ -190,16 +190,16 @@ impl Case<'_> {
     fn everybody(&self, rollout: &Rollout<Set>) -> BTreeSet<ClusterName> {
         let known = rollout.members().map(|(cluster, _)| cluster.clone());
         let with_addon =
-            self.fleet.addons.on_clusters(&self.key.name).map(|on_cluster| ClusterName::from(&*on_cluster.namespace));
+            self.cache.addons.on_clusters(&self.key.name).map(|on_cluster| ClusterName::from(&*on_cluster.namespace));
         let placements = rollout.entries().iter().filter_map(|entry| entry.source.placement());
-        let selected = placements.flat_map(|placement| self.fleet.selected_by(&placement_key(placement)));
+        let selected = placements.flat_map(|placement| self.cache.selected_by(&placement_key(placement)));
         known.chain(with_addon).chain(selected).collect()
     }
 
     /// The add-on on a cluster. One that is on its way out is not there any more.
     fn on_cluster(&self, cluster: &ClusterName) -> Option<&ManagedClusterAddOn> {
         let key = ObjectKey::namespaced(cluster.as_str(), &self.key.name);
-        let addon = self.fleet.addons.mcas.get(&key)?;
+        let addon = self.cache.addons.mcas.get(&key)?;
         addon.metadata.deletion_timestamp.is_none().then_some(&**addon)
     }
 
@@ -218,7 +218,7 @@ impl Case<'_> {
         let annotations = on_cluster.map_or(&nothing, |addon| addon.annotations());
         let steering = pages.context.steering.of_cluster(cluster, annotations, &pages.acknowledged);
         let addon = on_cluster.map(|addon| self.presence(addon, shelf));
-        Some(Member { selections, addon, is_online: self.fleet.is_online(cluster), steering })
+        Some(Member { selections, addon, is_online: self.cache.is_online(cluster), steering })
     }
 
     /// An add-on that is on a cluster, as a rollout sees it.
@@ -264,13 +264,13 @@ impl Case<'_> {
             return proof;
         };
         let set = overrides.map_or(set.clone(), |overrides| set.with(overrides));
-        let works = self.fleet.addons.works_of(addon);
+        let works = self.cache.addons.works_of(addon);
         let evidence = Evidence {
             addon,
             works: &works,
             set: &set,
             supported_versions: shelf.supported(),
-            health: progress::health(self.fleet),
+            health: progress::health(self.cache),
             // What the works report is enough: nothing has to be rendered for it.
             maker: if set.template().is_some() { Maker::Former } else { Maker::Manager },
         };
@@ -278,7 +278,7 @@ impl Case<'_> {
     }
 
     fn selections(&self, cluster: &ClusterName, rollout: &Rollout<Set>) -> Vec<Selection> {
-        let Some(by) = self.fleet.selections.get(cluster) else { return Vec::new() };
+        let Some(by) = self.cache.selections.get(cluster) else { return Vec::new() };
         let placements = rollout.entries().iter().enumerate();
         let placements = placements.filter_map(|(index, entry)| Some((index, entry.source.placement()?)));
         let selections = placements.filter_map(|(index, placement)| Some((index, by.get(&placement_key(placement))?)));
@@ -315,12 +315,12 @@ impl Case<'_> {
     }
 
     fn is_there(&self, placement: &PlacementRef) -> bool {
-        self.fleet.placements.has(&placement_key(placement))
+        self.cache.placements.has(&placement_key(placement))
     }
 
     /// What is wrong with how clusters are chosen.
     pub(super) fn mistake(&self) -> Option<Hindrance> {
-        self.fleet.addons.choice(self.key).and_then(Choice::mistake)
+        self.cache.addons.choice(self.key).and_then(Choice::mistake)
     }
 
     fn configured(&self, source: &Source, shelf: &Shelf) -> Option<Target<Set>> {
@@ -348,7 +348,7 @@ impl Case<'_> {
         let is_kept = match self.refusal.map(|refusal| refusal.matter) {
             None => true,
             Some(Matter::Record) => false,
-            Some(Matter::Content) => config::missing(self.fleet, goal.set.configs()).is_empty(),
+            Some(Matter::Content) => config::missing(self.cache, goal.set.configs()).is_empty(),
         };
         let why = || self.refusal.map(|refusal| refusal.why.clone()).unwrap_or_default();
         if is_kept { Ok(goal) } else { Err(TargetError::Configuration(Problem::NotKept(why()))) }
@@ -362,10 +362,10 @@ impl Case<'_> {
     fn sets(&self, wishes: &[Wish<Set>]) -> Sets<Set> {
         let mut sets = registry::stored(self.stored());
         for set in self.stored().into_iter().flat_map(|status| &status.sets) {
-            if let Some(lost) = set.configs.iter().find(|config| self.fleet.configs.is_lost(config)) {
+            if let Some(lost) = set.configs.iter().find(|config| self.cache.configs.is_lost(config)) {
                 sets.lose(set.fingerprint.clone(), ConfigName::of(lost));
             }
-            if Set::read(set).template().is_some() && set.epoch != self.fleet.epoch {
+            if Set::read(set).template().is_some() && set.epoch != self.cache.epoch {
                 sets.outdate(set.fingerprint.clone());
             }
         }
@@ -378,7 +378,7 @@ impl Case<'_> {
     /// Has those be looked at who say something else now, though nothing of theirs has changed.
     fn have_others_look(&self, pages: &mut Pages, planned: &Planned<Set>) {
         let mark = |cluster: &ClusterName| {
-            self.fleet.queues.addons.mark(ObjectKey::namespaced(cluster.as_str(), &self.key.name));
+            self.cache.queues.addons.mark(ObjectKey::namespaced(cluster.as_str(), &self.key.name));
         };
         pages.rollout.take_turned().iter().for_each(mark);
         for (entry, course) in planned.courses.iter().enumerate() {
@@ -399,7 +399,7 @@ impl Case<'_> {
         }
         let wanted = goals(wishes).flat_map(|goal| goal.set.configs());
         let remembered = self.stored().into_iter().flat_map(|status| &status.sets).flat_map(|set| &set.configs);
-        config::missing(self.fleet, wanted.chain(remembered))
+        config::missing(self.cache, wanted.chain(remembered))
     }
 
     fn remember(&self, status: AddOnRolloutStatus) -> Option<Write> {
@@ -421,7 +421,7 @@ impl Case<'_> {
 
     fn give(&self, give: &Give, sets: &Sets<Set>, shelf: &Shelf) -> Option<Write> {
         let on_cluster = self.on_cluster(&give.cluster)?;
-        let subject = Subject { fleet: self.fleet, on_cluster, shelf, now: self.now };
+        let subject = Subject { cache: self.cache, on_cluster, shelf, now: self.now };
         let given = Given { set: give.set.clone(), since: self.now };
         progress::given(&subject, &given, sets.get(&give.set)?)
     }

@@ -67,7 +67,7 @@ fn add_ons_on_clusters_speak_of_what_is_remembered_again() {
     given(&mut scene, "one", SET);
     given(&mut scene, "two", "ffffffffffffffff");
     record(&mut scene, "hello", &Value::Null);
-    let marked = |scene: &Scene| drain(&scene.fleet.queues.addons);
+    let marked = |scene: &Scene| drain(&scene.cache.queues.addons);
     marked(&scene);
 
     record(&mut scene, "hello", &sets(&[]));
@@ -94,7 +94,7 @@ fn configured(scene: &mut Scene) {
     scene.on_cluster("one", "hello", &json!({}));
     scene.addon("hello", &json!({ "type": "Placements", "placements": [placement] }));
     let thing = json!({ "metadata": { "namespace": "ns", "name": "one", "resourceVersion": "1" }, "spec": {} });
-    scene.fleet.configs.list_all(&type_, [serde_json::from_value(thing).expect("a thing")]);
+    scene.cache.configs.list_all(&type_, [serde_json::from_value(thing).expect("a thing")]);
 }
 
 fn forbidden() -> WriteResult {
@@ -127,7 +127,7 @@ fn a_content_that_is_not_taken_blocks_who_wants_it_and_is_tried_again() {
     let (blocked, wake) = status_of(&scene, &controller);
     assert_eq!(blocked, ["Patch AddOnRollout hello", "Patch ClusterManagementAddOn hello"], "nobody is given anything");
     assert_eq!(wake, minute);
-    let later = controller.plan(&scene.fleet, &hello(), after(noon(), Duration::from_mins(1)));
+    let later = controller.plan(&scene.cache, &hello(), after(noon(), Duration::from_mins(1)));
     assert_eq!(words(&later), all, "it is tried again");
 }
 
@@ -141,7 +141,7 @@ fn a_record_that_is_not_taken_is_told_on_the_add_on() {
     assert_eq!(status_of(&scene, &controller).0, ["Patch ClusterManagementAddOn hello"]);
     let other = Rollouts::default();
     other.rejected(&hello(), &create_record(), &WriteResult::Exists("it exists".to_owned()));
-    let addon = scene.fleet.addons.mcas.get(&ObjectKey::namespaced("one", "hello")).expect("it is there");
+    let addon = scene.cache.addons.mcas.get(&ObjectKey::namespaced("one", "hello")).expect("it is there");
     other.rejected(&hello(), &Write::delete(&**addon), &forbidden());
     assert_eq!(
         status_of(&scene, &other).0,

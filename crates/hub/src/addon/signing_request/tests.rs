@@ -43,7 +43,7 @@ fn scene() -> Scene {
     scene.template("hello", &specs);
     let given = scene.given("hello");
     scene.on_cluster("one", "hello", &json!({ "status": { "conditions": [given] } }));
-    drain(&scene.fleet.queues.addon_requests);
+    drain(&scene.cache.queues.addon_requests);
     scene
 }
 
@@ -88,7 +88,7 @@ impl Scene {
     }
 
     fn request(&self) -> &CertificateSigningRequest {
-        self.fleet.belongings.requests.get(&key()).expect("the request is there")
+        self.cache.belongings.requests.get(&key()).expect("the request is there")
     }
 
     /// Has the add-on say this of its certificates.
@@ -127,7 +127,7 @@ fn decided(plan: &Plan<Sign>) -> Option<(Subresource, String)> {
 
 /// The CA that a controller would sign the request with.
 fn ca(scene: &Scene, controller: &AddOnRequests) -> Option<String> {
-    let blueprint = blueprint(&scene.fleet, &addon(), noon()).expect("it is known");
+    let blueprint = blueprint(&scene.cache, &addon(), noon()).expect("it is known");
     controller.ca(scene.request(), blueprint.registrations()).map(|ca| ca.to_string())
 }
 
@@ -135,15 +135,15 @@ fn ca(scene: &Scene, controller: &AddOnRequests) -> Option<String> {
 fn a_request_is_approved_and_then_signed_with_the_add_ons_ca() {
     let (mut scene, controller) = (scene(), controller());
     scene.asks("request", custom());
-    assert_eq!(drain(&scene.fleet.queues.addon_requests), ["request"]);
-    assert_eq!(drain(&scene.fleet.queues.requests).len(), 0, "it is none of a cluster's agent");
+    assert_eq!(drain(&scene.cache.queues.addon_requests), ["request"]);
+    assert_eq!(drain(&scene.cache.queues.requests).len(), 0, "it is none of a cluster's agent");
     let plan = scene.plan(&controller, &key());
     assert_eq!(decided(&plan), Some((Subresource::Approval, "Approved".to_owned())));
     assert_eq!(plan.actions, [], "it is not approved yet");
     scene.asks("request", approved(custom()));
-    assert_eq!(drain(&scene.fleet.queues.addon_requests), ["request"]);
+    assert_eq!(drain(&scene.cache.queues.addon_requests), ["request"]);
     // The CA is in the hub's own namespace.
-    let (request, ca) = (scene.fleet.belongings.requests.get(&key()).cloned(), ObjectKey::namespaced("hub", "ca"));
+    let (request, ca) = (scene.cache.belongings.requests.get(&key()).cloned(), ObjectKey::namespaced("hub", "ca"));
     let sign = Sign { request: request.expect("it is there"), ca, now: noon() };
     assert_eq!(scene.plan(&controller, &key()), Plan::act(sign));
     scene.asks("request", signed(custom()));
@@ -171,10 +171,10 @@ fn whose_registration_is_not_known_waits_until_it_is() {
     assert_eq!((words(&plan).len(), plan.wake), (0, Some(after(noon(), PATIENCE))), "nobody may tell when it is");
     scene.asks("other", signed(custom()));
     assert_eq!(scene.plan(&controller, &ObjectKey::cluster_wide("other")).wake, None, "nothing is to be done about it");
-    drain(&scene.fleet.queues.addon_requests);
+    drain(&scene.cache.queues.addon_requests);
     let given = scene.given("hello");
     scene.on_cluster("one", "hello", &json!({ "status": { "conditions": [given] } }));
-    assert_eq!(drain(&scene.fleet.queues.addon_requests), ["request"]);
+    assert_eq!(drain(&scene.cache.queues.addon_requests), ["request"]);
     assert_eq!(words(&scene.plan(&controller, &key())), [PATCH_REQUEST]);
 }
 
@@ -184,12 +184,12 @@ fn whose_cluster_is_not_accepted_waits_until_it_is() {
     scene.set::<ManagedCluster>(None, "one", json!({ "spec": { "hubAcceptsClient": false } }));
     scene.asks("request", custom());
     assert_eq!(words(&scene.plan(&controller, &key())).len(), 0);
-    drain(&scene.fleet.queues.addon_requests);
+    drain(&scene.cache.queues.addon_requests);
     scene.cluster("one", &json!({}));
-    assert_eq!(drain(&scene.fleet.queues.addon_requests), ["request"]);
+    assert_eq!(drain(&scene.cache.queues.addon_requests), ["request"]);
     assert_eq!(words(&scene.plan(&controller, &key())), [PATCH_REQUEST]);
     scene.cluster("other", &json!({}));
-    assert_eq!(drain(&scene.fleet.queues.addon_requests).len(), 0);
+    assert_eq!(drain(&scene.cache.queues.addon_requests).len(), 0);
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn what_could_not_be_done_is_said_before_it_is_tried_again() {
     let (mut scene, controller) = (scene(), controller());
     scene.asks("request", custom());
     comes_to(&scene, &controller, &key(), &WriteResult::Conflict);
-    let report = say(&scene.fleet, &addon(), Signing::Failed("why"), noon()).expect("it is news");
+    let report = say(&scene.cache, &addon(), Signing::Failed("why"), noon()).expect("it is news");
     controller.rejected(&key(), &report, &forbidden());
     assert_eq!(
         words(&scene.plan(&controller, &key())),
@@ -233,7 +233,7 @@ fn what_could_not_be_done_is_said_before_it_is_tried_again() {
     comes_to(&scene, &controller, &key(), &forbidden());
     assert_eq!(words(&scene.plan(&controller, &key())), [PATCH_ADDON, PATCH_REQUEST]);
     scene.gone::<CertificateSigningRequest>(None, "request");
-    assert_eq!(drain(&scene.fleet.queues.addon_requests), ["request"]);
+    assert_eq!(drain(&scene.cache.queues.addon_requests), ["request"]);
     scene.plan(&controller, &key());
     assert!(controller.attempts().is_empty());
 }
@@ -248,12 +248,12 @@ fn a_denial_that_the_hub_has_no_right_to_is_left_for_a_while_and_then_tried_agai
     comes_to(&scene, &controller, &key(), &forbidden());
     let later = after(noon(), PATIENCE);
     for now in [noon(), after(noon(), PATIENCE / 2)] {
-        let plan = controller.plan(&scene.fleet, &key(), now);
+        let plan = controller.plan(&scene.cache, &key(), now);
         assert_eq!((words(&plan).len(), plan.wake), (0, Some(later)), "however often it is looked at");
     }
-    assert_eq!(words(&controller.plan(&scene.fleet, &key(), later)), [PATCH_REQUEST]);
+    assert_eq!(words(&controller.plan(&scene.cache, &key(), later)), [PATCH_REQUEST]);
     comes_to(&scene, &controller, &key(), &forbidden());
-    let plan = controller.plan(&scene.fleet, &key(), later);
+    let plan = controller.plan(&scene.cache, &key(), later);
     assert_eq!((words(&plan).len(), plan.wake), (0, Some(after(later, PATIENCE))));
 }
 
@@ -288,7 +288,7 @@ fn could_not_sign(scene: &mut Scene, controller: &AddOnRequests, names: &[&str])
         let key = ObjectKey::cluster_wide(name);
         comes_to(scene, controller, &key, &WriteResult::Rejected("there is no CA".to_owned()));
     }
-    drain(&scene.fleet.queues.addon_requests);
+    drain(&scene.cache.queues.addon_requests);
 }
 
 #[test]
@@ -298,11 +298,11 @@ fn what_is_said_names_the_first_request_that_failed_and_its_signer() {
     let said = |name: &str| {
         Some(format!("could not sign the request {name} for the signer example.com/signer: there is no CA"))
     };
-    assert_eq!(controller.failure(&scene.fleet, &addon()), said("other"));
+    assert_eq!(controller.failure(&scene.cache, &addon()), said("other"));
     scene.asks("other", signed(custom()));
-    assert_eq!(controller.failure(&scene.fleet, &addon()), said("request"));
+    assert_eq!(controller.failure(&scene.cache, &addon()), said("request"));
     scene.gone::<CertificateSigningRequest>(None, "request");
-    assert_eq!(controller.failure(&scene.fleet, &addon()), None);
+    assert_eq!(controller.failure(&scene.cache, &addon()), None);
 }
 
 #[test]
@@ -311,9 +311,9 @@ fn requests_that_can_not_be_signed_leave_each_other_alone() {
     could_not_sign(&mut scene, &controller, &["request", "other"]);
     let plan = |scene: &Scene, name: &str| words(&scene.plan(&controller, &ObjectKey::cluster_wide(name)));
     assert_eq!(plan(&scene, "request"), [PATCH_ADDON, PATCH_REQUEST]);
-    let message = controller.failure(&scene.fleet, &addon()).expect("two have failed");
+    let message = controller.failure(&scene.cache, &addon()).expect("two have failed");
     scene.says_why("False", "SigningFailed", &message);
-    assert_eq!(drain(&scene.fleet.queues.addon_requests), [""; 0], "what was said is no reason to try again");
+    assert_eq!(drain(&scene.cache.queues.addon_requests), [""; 0], "what was said is no reason to try again");
     for name in ["request", "other"] {
         let writes = plan(&scene, name);
         assert_eq!(writes, [format!("Patch CertificateSigningRequest {name}")], "it was said already");
@@ -326,9 +326,9 @@ fn requests_are_marked_by_what_they_depend_on() {
     scene.asks("request", custom());
     let given = scene.given("hello");
     let mut marked = |object: Value| {
-        drain(&scene.fleet.queues.addon_requests);
+        drain(&scene.cache.queues.addon_requests);
         scene.on_cluster("one", "hello", &object);
-        drain(&scene.fleet.queues.addon_requests)
+        drain(&scene.cache.queues.addon_requests)
     };
     let well = json!({ "type": "Available", "status": "True", "reason": "", "message": "",
         "lastTransitionTime": "2026-01-01T00:00:00Z" });
@@ -353,11 +353,11 @@ fn when_the_request_that_failed_is_gone_or_denied_the_add_on_says_so() {
     let (mut scene, controller) = (scene(), controller());
     could_not_sign(&mut scene, &controller, &["other", "request"]);
     scene.says("False");
-    drain(&scene.fleet.queues.addon_requests);
+    drain(&scene.cache.queues.addon_requests);
 
     scene.gone::<CertificateSigningRequest>(None, "request");
     scene.plan(&controller, &key());
-    assert_eq!(drain(&scene.fleet.queues.addon_requests), ["one/hello", "request"]);
+    assert_eq!(drain(&scene.cache.queues.addon_requests), ["one/hello", "request"]);
     assert_eq!(words(&scene.plan(&controller, &addon())).len(), 0, "another waits");
 
     scene.asks("other", with_status(custom(), "Denied", None));
@@ -371,9 +371,9 @@ fn when_the_request_that_failed_is_gone_or_denied_the_add_on_says_so() {
 fn what_was_said_of_a_request_that_has_gone_while_no_hub_was_there_is_put_right() {
     let (mut scene, controller) = (scene(), controller());
     scene.gone::<ManagedClusterAddOn>(Some("one"), "hello");
-    drain(&scene.fleet.queues.addon_requests);
+    drain(&scene.cache.queues.addon_requests);
     scene.says("False");
-    assert_eq!(drain(&scene.fleet.queues.addon_requests), ["one/hello"]);
+    assert_eq!(drain(&scene.cache.queues.addon_requests), ["one/hello"]);
     assert_eq!(words(&scene.plan(&controller, &addon())), [PATCH_ADDON]);
     scene.says("True");
     assert_eq!(words(&scene.plan(&controller, &addon())).len(), 0);
@@ -397,7 +397,7 @@ fn a_request_of_a_clusters_agent_is_looked_at_until_it_is_signed() {
     let asked = || of_cluster(request("cluster.csr", CLIENT_SIGNER));
     for (request, is_marked) in [(asked(), true), (approved(asked()), true), (signed(asked()), false)] {
         scene.asks("request", request);
-        assert_eq!(drain(&scene.fleet.queues.requests).len(), usize::from(is_marked));
-        assert_eq!(drain(&scene.fleet.queues.addon_requests).len(), 0, "it is of no add-on");
+        assert_eq!(drain(&scene.cache.queues.requests).len(), usize::from(is_marked));
+        assert_eq!(drain(&scene.cache.queues.addon_requests).len(), 0, "it is of no add-on");
     }
 }

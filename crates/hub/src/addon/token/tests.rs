@@ -25,7 +25,7 @@ fn addon(driver: &str, conditions: &[Value]) -> Value {
 impl Scene {
     /// Makes be there what the add-on's agent needs.
     fn make_all(&mut self) {
-        let addon = self.fleet.addons.mcas.get(&key()).expect("the add-on is there").clone();
+        let addon = self.cache.addons.mcas.get(&key()).expect("the add-on is there").clone();
         self.set::<ServiceAccount>(Some("one"), "hello-agent", json!(token_infrastructure::account(&addon)));
         self.set::<Role>(Some("one"), "hello-token-role", json!(token_infrastructure::role(&addon)));
         self.set::<RoleBinding>(Some("one"), "hello-token-role", json!(token_infrastructure::binding(&addon)));
@@ -35,7 +35,7 @@ impl Scene {
 #[test]
 fn all_is_made_and_then_said() {
     let (mut scene, controller) = (with_driver("token"), TokenInfrastructure::default());
-    assert_eq!(drain(&scene.fleet.queues.tokens), ["one/hello"]);
+    assert_eq!(drain(&scene.cache.queues.tokens), ["one/hello"]);
     assert_eq!(
         words(&scene.plan(&controller, &key())),
         [
@@ -45,10 +45,10 @@ fn all_is_made_and_then_said() {
         ]
     );
     scene.make_all();
-    assert_eq!(drain(&scene.fleet.queues.tokens), ["one/hello"]);
+    assert_eq!(drain(&scene.cache.queues.tokens), ["one/hello"]);
     assert_eq!(words(&scene.plan(&controller, &key())), ["Patch ManagedClusterAddOn one/hello"]);
-    let stored = scene.fleet.addons.mcas.get(&key()).expect("the add-on is there").clone();
-    let account = Made::of(&scene.fleet, &key()).account.expect("the account is there");
+    let stored = scene.cache.addons.mcas.get(&key()).expect("the add-on is there").clone();
+    let account = Made::of(&scene.cache, &key()).account.expect("the account is there");
     let said =
         token_infrastructure::saying(&stored, Readiness::Ready(account), noon()).status.expect("it has a status");
     scene.set::<ManagedClusterAddOn>(Some("one"), "hello", json!({ "spec": {}, "status": said }));
@@ -61,7 +61,7 @@ fn all_is_made_and_then_said() {
 fn what_somebody_has_changed_is_put_back() {
     let (mut scene, controller) = (with_driver("token"), TokenInfrastructure::default());
     scene.make_all();
-    let addon = scene.fleet.addons.mcas.get(&key()).expect("the add-on is there").clone();
+    let addon = scene.cache.addons.mcas.get(&key()).expect("the add-on is there").clone();
     let mut role = token_infrastructure::role(&addon);
     role.rules.as_mut().expect("it has rules")[0].resource_names = None;
     scene.set::<Role>(Some("one"), "hello-token-role", json!(role));
@@ -78,7 +78,7 @@ fn what_somebody_has_changed_is_put_back() {
 #[test]
 fn somebody_elses_binding_is_left_alone() {
     let (mut scene, controller) = (with_driver("csr"), TokenInfrastructure::default());
-    let addon = scene.fleet.addons.mcas.get(&key()).expect("the add-on is there").clone();
+    let addon = scene.cache.addons.mcas.get(&key()).expect("the add-on is there").clone();
     let mut binding = token_infrastructure::binding(&addon);
     binding.metadata.labels = None;
     scene.set::<RoleBinding>(Some("one"), "hello-token-role", json!(binding));
@@ -104,13 +104,13 @@ fn who_uses_certificates_has_nothing_of_it() {
     scene.gone::<Role>(Some("one"), "hello-token-role");
     scene.gone::<ServiceAccount>(Some("one"), "hello-agent");
     assert_eq!(words(&scene.plan(&controller, &key())), ["Patch ManagedClusterAddOn one/hello"]);
-    drain(&scene.fleet.queues.tokens);
+    drain(&scene.cache.queues.tokens);
     scene.set::<ManagedClusterAddOn>(Some("one"), "hello", addon("csr", &[]));
-    assert_eq!(drain(&scene.fleet.queues.tokens), ["one/hello"]);
+    assert_eq!(drain(&scene.cache.queues.tokens), ["one/hello"]);
     assert_eq!(words(&scene.plan(&controller, &key())).len(), 0);
     let other = json!({ "spec": {}, "status": { "namespace": "x" } });
     scene.set::<ManagedClusterAddOn>(Some("one"), "hello", other);
-    assert_eq!(drain(&scene.fleet.queues.tokens).len(), 0, "there is nothing to be done about tokens");
+    assert_eq!(drain(&scene.cache.queues.tokens).len(), 0, "there is nothing to be done about tokens");
 }
 
 #[test]

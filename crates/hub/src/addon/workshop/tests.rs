@@ -29,7 +29,7 @@ fn settle(scene: &mut Scene, version: u32, values: [&str; 3]) {
         serde_json::from_value(json!({ "metadata": metadata, "spec": spec })).expect("settings")
     });
     let configs: Vec<_> = configs.collect();
-    scene.fleet.list_configs(&settings(), configs);
+    scene.cache.list_configs(&settings(), configs);
 }
 
 /// A fleet whose clusters were given an add-on that is made from a template, each with settings of its own.
@@ -55,7 +55,7 @@ fn work_on(scene: &Scene, cluster: &str) -> Plan<CreateOrAdopt<ManifestWork>> {
 
 /// Works on all add-ons that are marked, as the hub would, and says which they were.
 fn work(scene: &Scene) -> Vec<String> {
-    let marked = drain(&scene.fleet.queues.addons);
+    let marked = drain(&scene.cache.queues.addons);
     for cluster in marked.iter().filter_map(|key| key.strip_suffix("/hello")) {
         work_on(scene, cluster);
     }
@@ -64,7 +64,7 @@ fn work(scene: &Scene) -> Vec<String> {
 
 /// How often works have been made.
 fn renderings(scene: &Scene) -> u32 {
-    let metrics = scene.fleet.addons.workshop.metrics.encode();
+    let metrics = scene.cache.addons.workshop.metrics.encode();
     let line = r#"drover_steps_total{controller="drover-addon",step="render"} "#;
     metrics.lines().find_map(|found| found.strip_prefix(line)).map_or(0, |count| count.parse().expect("a number"))
 }
@@ -72,13 +72,13 @@ fn renderings(scene: &Scene) -> u32 {
 /// The work that a cluster is to have, as it was made, with this status.
 fn store(scene: &mut Scene, cluster: &str, status: &Value) {
     let key = ObjectKey::namespaced(cluster, "hello");
-    let on_cluster = scene.fleet.addons.mcas.get(&key).expect("it is there");
-    let addon = scene.fleet.addons.cmas.get(&ObjectKey::cluster_wide("hello")).expect("it is there");
-    let shelf = Shelf::of(&scene.fleet, addon);
+    let on_cluster = scene.cache.addons.mcas.get(&key).expect("it is there");
+    let addon = scene.cache.addons.cmas.get(&ObjectKey::cluster_wide("hello")).expect("it is there");
+    let shelf = Shelf::of(&scene.cache, addon);
     let own = shelf.own(on_cluster).expect("it has its own").overrides.expect("they can be had");
     let set = shelf.configured(None, None).expect("it can be had").set.with(&own);
-    let commission = Commission { fleet: &scene.fleet, on_cluster, set: &set };
-    let Making::Made(blueprint, _) = scene.fleet.addons.workshop.look(&commission) else { panic!("it was made") };
+    let commission = Commission { cache: &scene.cache, on_cluster, set: &set };
+    let Making::Made(blueprint, _) = scene.cache.addons.workshop.look(&commission) else { panic!("it was made") };
     let mut rendering = commission.render(&blueprint, &Holds::new()).expect("it can be made");
     let mut work = serde_json::to_value(rendering.works.remove(0).work).expect("a work");
     work["status"] = status.clone();
@@ -144,19 +144,19 @@ fn what_was_made_is_known_without_a_look_at_the_settings() {
     let mut scene = settled();
     let before = renderings(&scene);
     let key = ObjectKey::namespaced("two", "hello");
-    let on_cluster = scene.fleet.addons.mcas.get(&key).expect("it is there").clone();
-    let addon = scene.fleet.addons.cmas.get(&ObjectKey::cluster_wide("hello")).expect("it is there").clone();
-    let shelf = Shelf::of(&scene.fleet, &addon);
+    let on_cluster = scene.cache.addons.mcas.get(&key).expect("it is there").clone();
+    let addon = scene.cache.addons.cmas.get(&ObjectKey::cluster_wide("hello")).expect("it is there").clone();
+    let shelf = Shelf::of(&scene.cache, &addon);
     let own = shelf.own(&on_cluster).expect("it has its own").overrides.expect("they can be had");
     let set = shelf.configured(None, None).expect("it can be had").set.with(&own);
     // The settings are gone, and kept nowhere.
-    scene.fleet.list_configs(&settings(), Vec::new());
-    let commission = Commission { fleet: &scene.fleet, on_cluster: &on_cluster, set: &set };
+    scene.cache.list_configs(&settings(), Vec::new());
+    let commission = Commission { cache: &scene.cache, on_cluster: &on_cluster, set: &set };
     assert!(commission.is_lost());
-    let looked = scene.fleet.addons.workshop.look(&commission);
+    let looked = scene.cache.addons.workshop.look(&commission);
     assert!(matches!(looked, Making::Made(..)), "nobody has to ask for them again");
-    scene.fleet.addons.workshop.forget(&key);
-    assert!(matches!(scene.fleet.addons.workshop.look(&commission), Making::Former(Some(_))), "now it can not be told");
+    scene.cache.addons.workshop.forget(&key);
+    assert!(matches!(scene.cache.addons.workshop.look(&commission), Making::Former(Some(_))), "now it can not be told");
     assert_eq!(renderings(&scene), before);
 }
 

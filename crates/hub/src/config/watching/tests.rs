@@ -19,7 +19,7 @@ use super::{
     super::{Configs, definition::Definition},
     *,
 };
-use crate::fleet::Queues;
+use crate::cache::Queues;
 
 /// An API server with at most one type, `things.example.com`.
 #[derive(Clone)]
@@ -147,7 +147,7 @@ async fn things(State(Part { played, version }): State<Part>, RawQuery(query): R
 struct Scene {
     played: Played,
     clock: ManualClock,
-    fleet: Shared<Fleet>,
+    cache: SharedCache<Cache>,
     freshness: Freshness,
     queues: Queues,
     version: u64,
@@ -161,13 +161,13 @@ impl Scene {
         let served = Served { defined: None, discovered: false, refusal: None, watches: 0 };
         let played = Played(Arc::new(watch::Sender::new(served)));
         let (freshness, queues) = (Freshness::default(), Queues::new(&clock.clock()));
-        let mut fleet = Fleet::new(queues.clone(), clock.clock());
-        fleet.configs = Configs::new("hub", &queues, &freshness);
-        let fleet = Shared::new(fleet);
+        let mut cache = Cache::new(queues.clone(), clock.clock());
+        cache.configs = Configs::new("hub", &queues, &freshness);
+        let cache = SharedCache::new(cache);
         let watching =
-            Watching { client: played.client(), fleet: fleet.clone(), metrics: Metrics::new(), clock: clock.clock() };
+            Watching { client: played.client(), cache: cache.clone(), metrics: Metrics::new(), clock: clock.clock() };
         let task = AbortOnDropHandle::new(tokio::spawn(watching.run()));
-        Self { played, clock, fleet, freshness, queues, version: 0, _watching: task }
+        Self { played, clock, cache, freshness, queues, version: 0, _watching: task }
     }
 
     /// An add-on that refers to these things.
@@ -179,7 +179,7 @@ impl Scene {
             "metadata": { "name": name, "resourceVersion": self.version.to_string() },
             "spec": { "defaultConfigs": configs },
         });
-        self.fleet.apply(serde_json::from_value::<ClusterManagementAddOn>(addon).expect("an add-on"));
+        self.cache.apply(serde_json::from_value::<ClusterManagementAddOn>(addon).expect("an add-on"));
     }
 
     /// The server has another definition of the type, and the hub sees that.
@@ -189,8 +189,8 @@ impl Scene {
         let metadata = json!({ "name": "things.example.com", "resourceVersion": self.version.to_string() });
         let definition: Definition = serde_json::from_value(json!({ "metadata": metadata })).expect("a definition");
         match stored {
-            Some(_) => self.fleet.apply(definition),
-            None => self.fleet.delete::<Definition>(&definition.metadata),
+            Some(_) => self.cache.apply(definition),
+            None => self.cache.delete::<Definition>(&definition.metadata),
         }
     }
 
@@ -198,7 +198,7 @@ impl Scene {
     async fn finds(&self, is_meant: impl Fn(&Found) -> bool) {
         let reference = json!({ "group": "example.com", "resource": "things", "namespace": "ns", "name": "one" });
         let reference: AddOnConfig = serde_json::from_value(reference).expect("a reference");
-        let found = || self.fleet.read().configs.find(&reference);
+        let found = || self.cache.read().configs.find(&reference);
         let is_found = timeout(PATIENCE, async {
             // Whatever is found otherwise is told to those who refer to it.
             while !is_meant(&found()) {

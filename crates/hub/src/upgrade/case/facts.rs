@@ -24,12 +24,12 @@ use crate::upgrade::book::Pages;
 
 impl Case<'_> {
     pub(super) fn record(&self, cluster: &ClusterName) -> Option<&ClusterUpgrade> {
-        self.fleet.upgrades.record(&self.blueprint.part_name, cluster)
+        self.cache.upgrades.record(&self.blueprint.part_name, cluster)
     }
 
     /// A cluster that is there and stays.
     fn staying(&self, cluster: &ClusterName) -> Option<&ManagedCluster> {
-        self.fleet.cluster(cluster).map(|found| &**found).filter(|found| found.metadata.deletion_timestamp.is_none())
+        self.cache.cluster(cluster).map(|found| &**found).filter(|found| found.metadata.deletion_timestamp.is_none())
     }
 
     /// What is known of a cluster, unless it is gone or goes.
@@ -40,7 +40,7 @@ impl Case<'_> {
         Some(Cluster {
             uid: found.metadata.uid.clone(),
             reach: self.reach_of(cluster, found),
-            takes_works: self.fleet.takes_works(cluster),
+            takes_works: self.cache.takes_works(cluster),
             version: version.filter(|version| !version.is_empty()),
             owner: self.owner(cluster, found),
             is_hub: is_hub(found),
@@ -48,7 +48,7 @@ impl Case<'_> {
     }
 
     fn reach_of(&self, cluster: &ClusterName, found: &ManagedCluster) -> Reach {
-        if self.fleet.is_online(cluster) {
+        if self.cache.is_online(cluster) {
             return Reach::Online;
         }
         let mut conditions = found.status.iter().flat_map(|status| &status.conditions);
@@ -58,7 +58,7 @@ impl Case<'_> {
 
     /// Whose a cluster is. What names an upgrade that there is none of says nothing.
     fn owner(&self, cluster: &ClusterName, found: &ManagedCluster) -> Owner {
-        if let Some(rival) = self.fleet.upgrades.rival(&self.blueprint.part_name, cluster) {
+        if let Some(rival) = self.cache.upgrades.rival(&self.blueprint.part_name, cluster) {
             return Owner::Other(rival);
         }
         match found.annotations().get(UPGRADED_BY_ANNOTATION) {
@@ -70,7 +70,7 @@ impl Case<'_> {
 
     fn is_upgrade(&self, owner: &str) -> bool {
         let key = owner.split_once('/').map(|(namespace, name)| ObjectKey::namespaced(namespace, name));
-        key.is_some_and(|key| self.fleet.upgrades.objects.has(&key))
+        key.is_some_and(|key| self.cache.upgrades.objects.has(&key))
     }
 
     pub(super) fn turn(&self, cluster: &ClusterName) -> Turn {
@@ -124,10 +124,10 @@ impl Case<'_> {
             return (Membership::Unsure, None);
         }
         let unselected = Unselected {
-            cluster: self.fleet.known_cluster(cluster),
+            cluster: self.cache.known_cluster(cluster),
             before: pages.absent.get(cluster).copied().flatten(),
             is_confirmed: pages.confirmed(self.is_confirmed()),
-            keeps_clusters: self.fleet.keeps_clusters,
+            keeps_clusters: self.cache.keeps_clusters,
         };
         let reach = self.known(cluster).map(|known| known.reach);
         match departure(&unselected, reach, record, self.now) {
@@ -143,7 +143,7 @@ impl Case<'_> {
     pub(super) fn is_confirmed(&self) -> bool {
         *self.is_confirmed.get_or_init(|| {
             self.placements.iter().all(|listed| {
-                let count = self.fleet.count_selected_by(&listed.key);
+                let count = self.cache.count_selected_by(&listed.key);
                 listed.decided.is_ok_and(|decided| decided.clusters == count)
             })
         })
@@ -152,7 +152,7 @@ impl Case<'_> {
     /// Whether a placement selects a cluster, or the upgrade itself.
     pub(super) fn is_selected(&self, cluster: &ClusterName) -> bool {
         let Some(found) = self.staying(cluster) else { return false };
-        let by = self.fleet.selections.get(cluster);
+        let by = self.cache.selections.get(cluster);
         let is_placed = |key| by.is_some_and(|by| by.contains_key(key));
         let mut clear = self.placements.iter().filter(|listed| listed.decided.is_ok());
         clear.any(|listed| is_placed(&listed.key)) || self.is_matched(cluster, found)
@@ -164,7 +164,7 @@ impl Case<'_> {
     }
 
     fn is_in_set(&self, cluster: &ClusterName, set: &str) -> bool {
-        self.fleet.members.get(set).is_some_and(|members| members.clusters.contains(cluster))
+        self.cache.members.get(set).is_some_and(|members| members.clusters.contains(cluster))
     }
 
     /// Whether a cluster is one of the canaries. One that is not there any more is what it was, and the one on which the hub runs is the last of all.

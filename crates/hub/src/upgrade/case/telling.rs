@@ -56,7 +56,7 @@ impl Case<'_> {
         let facts = Facts {
             stored: self.upgrade.status.as_ref(),
             generation: self.upgrade.metadata.generation,
-            fleet: &pages.fleet,
+            fleet: &pages.index,
             hold: planned.hold.as_ref(),
             passed: planned.passed.as_ref(),
             has_canaries: self.blueprint.strategy.has_canaries,
@@ -78,7 +78,7 @@ impl Case<'_> {
     /// Why it is not known whom the upgrade selects, or why that is nobody.
     fn unclear(&self, pages: &Pages) -> Vec<String> {
         let placements = self.placements.iter().filter_map(|listed| self.unclear_placement(listed));
-        let is_empty = pages.fleet.tally().total == 0;
+        let is_empty = pages.index.tally().total == 0;
         let reach = match &self.reach {
             _ if self.blueprint.selector.is_none() => None,
             Reach::Unbound => Some(format!(
@@ -100,7 +100,7 @@ impl Case<'_> {
         let why = match listed.decided {
             Ok(decided) if decided.clusters > 0 => return None,
             Ok(_) => {
-                let status = self.fleet.placements.get(key).and_then(|placement| placement.status.as_ref());
+                let status = self.cache.placements.get(key).and_then(|placement| placement.status.as_ref());
                 let mut conditions = status.into_iter().flat_map(|status| &status.conditions);
                 let said = conditions.find(|condition| condition.type_ == SATISFIED).map(|it| it.message.clone());
                 return Some(format!("the Placement {key} selects no cluster: {}", said.unwrap_or_default()));

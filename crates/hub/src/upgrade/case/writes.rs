@@ -54,7 +54,7 @@ impl Case<'_> {
 
     /// Tells a cluster whose it is, or that it is nobody's. Who was faster with it has it.
     fn claim(&self, cluster: &ClusterName, is_ours: bool) -> Option<Write> {
-        let found = self.fleet.cluster(cluster)?;
+        let found = self.cache.cluster(cluster)?;
         let mut wanted = ManagedCluster::clone(found);
         if is_ours {
             wanted.annotations_mut().insert(UPGRADED_BY_ANNOTATION.to_owned(), self.blueprint.owner.clone());
@@ -66,7 +66,7 @@ impl Case<'_> {
 
     fn send(&self, cluster: &ClusterName, part: Part, order: Order) -> Write {
         let part_name = &self.blueprint.part_name;
-        if let Some(stored) = self.fleet.upgrades.work(part_name, part, cluster) {
+        if let Some(stored) = self.cache.upgrades.work(part_name, part, cluster) {
             // One that an upgrade has left that is gone is not taken over: what is reported of it would be taken for what comes of this one.
             if stored.part_name() != Some(part_name) {
                 return Write::delete(stored);
@@ -80,7 +80,7 @@ impl Case<'_> {
     }
 
     fn withdraw(&self, cluster: &ClusterName, part: Part) -> Option<Write> {
-        self.fleet.upgrades.work(&self.blueprint.part_name, part, cluster).map(Write::delete)
+        self.cache.upgrades.work(&self.blueprint.part_name, part, cluster).map(Write::delete)
     }
 }
 

@@ -125,13 +125,13 @@ fn of_ten_thousand_clusters_one_that_gets_on_costs_one_look_and_one_write() {
     }
     scene.plan(&controller, &to_4_12());
     assert_eq!(looks(&controller), 10_000 + 10, "all once, and who may do what comes before once more");
-    drain(&scene.fleet.queues.upgrades);
+    drain(&scene.cache.queues.upgrades);
     let before = looks(&controller);
     // Those whose turn it is are looked at in every plan, and those under way until what is said of them is written.
     let standing = 10 + 10;
 
     work(&mut scene, "cluster-00003", "40%");
-    assert_eq!(drain(&scene.fleet.queues.upgrades), ["default/to-4-12"]);
+    assert_eq!(drain(&scene.cache.queues.upgrades), ["default/to-4-12"]);
     let plan = scene.plan(&controller, &to_4_12());
     assert!(looks(&controller) - before <= 1 + 2 * standing, "{} looks", looks(&controller) - before);
     let about = words(&plan).into_iter().filter(|write| write.contains("cluster-00003")).collect::<Vec<_>>();
@@ -154,13 +154,13 @@ fn what_is_said_of_the_whole_is_written_once_a_second_and_stays_small() {
     let plan = scene.plan(&controller, &to_4_12());
     assert!(!is_told(&plan) && plan.wake.is_some(), "not twice in a second");
     let later = noon().checked_add(std::time::Duration::from_secs(1)).expect("a time");
-    assert!(is_told(&controller.plan(&scene.fleet, &to_4_12(), later)));
+    assert!(is_told(&controller.plan(&scene.cache, &to_4_12(), later)));
 
-    let book = &scene.fleet.upgrades.books[&to_4_12()];
+    let book = &scene.cache.upgrades.books[&to_4_12()];
     let facts = drover_engine::upgrade::status::Facts {
         stored: None,
         generation: Some(1),
-        fleet: &book.open().fleet,
+        fleet: &book.open().index,
         hold: None,
         passed: None,
         has_canaries: false,
@@ -182,12 +182,12 @@ fn what_is_said_of_the_whole_is_written_once_a_second_and_stays_small() {
 #[test]
 fn what_does_not_concern_an_upgrade_is_not_told_to_it() {
     let mut scene = waiting(&names(1));
-    drain(&scene.fleet.queues.upgrades);
+    drain(&scene.cache.queues.upgrades);
     scene.available("elsewhere", "True");
     scene.placement("y", 0);
-    assert_eq!(drain(&scene.fleet.queues.upgrades), [""; 0]);
+    assert_eq!(drain(&scene.cache.queues.upgrades), [""; 0]);
     scene.available("cluster-00000", "Unknown");
-    assert_eq!(drain(&scene.fleet.queues.upgrades), ["default/to-4-12"]);
+    assert_eq!(drain(&scene.cache.queues.upgrades), ["default/to-4-12"]);
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn without_an_approver_nothing_is_begun_that_asks_for_operators() {
     let told = |scene: &Scene| {
         let plan = scene.plan(&controller(), &to_4_12());
         let claims = words(&plan).iter().any(|write| write == "Patch ManagedCluster cluster-00000");
-        let complaint = scene.fleet.upgrades.blueprints[&to_4_12()].flaws.first().cloned().unwrap_or_default();
+        let complaint = scene.cache.upgrades.blueprints[&to_4_12()].flaws.first().cloned().unwrap_or_default();
         (claims, complaint)
     };
     let (is_begun, complaint) = told(&scene);
@@ -228,7 +228,7 @@ fn without_an_approver_nothing_is_begun_that_asks_for_operators() {
     under_way(&mut scene, "cluster-00000", "10%");
     record(&mut scene, "cluster-00000", json!({ "phase": "Operators", "started": time, "platformCompleted": time }));
     scene.plan(&controller(), &to_4_12());
-    assert_eq!(scene.fleet.upgrades.books[&to_4_12()].open().fleet.tally().complete, 0);
+    assert_eq!(scene.cache.upgrades.books[&to_4_12()].open().index.tally().complete, 0);
 }
 
 #[test]
@@ -246,7 +246,7 @@ fn what_an_upgrade_has_left_that_somebody_removed_by_force_is_in_nobodys_way() {
             json!({ "metadata": metadata, "spec": {} }),
         );
     };
-    let rival = |scene: &Scene| scene.fleet.upgrades.rival(&part_name(HOME, "to-4-12"), &"cluster-00000".into());
+    let rival = |scene: &Scene| scene.cache.upgrades.rival(&part_name(HOME, "to-4-12"), &"cluster-00000".into());
     // One that its agent has yet to take leave of is waited for.
     stray(&mut scene, Some("2026-01-01T00:00:00Z"));
     assert_eq!(rival(&scene), Some(part_name(HOME, "gone")));
@@ -275,7 +275,7 @@ fn those_of_whom_nobody_can_tell_whether_they_are_left_out_cost_nothing_meanwhil
         record(&mut scene, cluster, told);
     }
     scene.plan(&controller, &to_4_12());
-    assert_eq!(scene.fleet.upgrades.books[&to_4_12()].open().unsure.len(), 1000);
+    assert_eq!(scene.cache.upgrades.books[&to_4_12()].open().unsure.len(), 1000);
     let before = looks(&controller);
     scene.available("cluster-00003", "Unknown");
     scene.plan(&controller, &to_4_12());

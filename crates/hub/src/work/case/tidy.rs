@@ -27,7 +27,7 @@ impl Case<'_> {
 
     fn tidy_up(&self, cluster: &ClusterName, pages: &Pages) -> Vec<Write> {
         let Some(work) = self.work_on(cluster) else { return Vec::new() };
-        let works = self.fleet.work_sets.works_on(self.key, cluster);
+        let works = self.cache.work_sets.works_on(self.key, cluster);
         let others = works.filter(|other| other.name_any() != work.name_any() && !other.is_leaving());
         let mut writes: Vec<_> = others.map(Write::delete).collect();
         if !work.is_leaving() {

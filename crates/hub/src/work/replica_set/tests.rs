@@ -99,9 +99,9 @@ fn what_one_agent_says_is_a_look_at_one_cluster() {
     }
     scene.plan(&controller, &hello());
     assert_eq!(looks(&controller), 300);
-    drain(&scene.fleet.queues.work_sets);
+    drain(&scene.cache.queues.work_sets);
     work(&mut scene, "cluster-007", "v1", "False");
-    assert_eq!(drain(&scene.fleet.queues.work_sets), ["default/hello"]);
+    assert_eq!(drain(&scene.cache.queues.work_sets), ["default/hello"]);
     scene.plan(&controller, &hello());
     assert_eq!(looks(&controller), 301);
     scene.plan(&controller, &hello());
@@ -111,12 +111,12 @@ fn what_one_agent_says_is_a_look_at_one_cluster() {
 #[test]
 fn what_does_not_concern_a_set_is_not_told_to_it() {
     let mut scene = placed(&["one"]);
-    drain(&scene.fleet.queues.work_sets);
+    drain(&scene.cache.queues.work_sets);
     scene.set::<Placement>(Some("elsewhere"), "x", json!({ "spec": {} }));
     scene.available("two", "True");
-    assert_eq!(drain(&scene.fleet.queues.work_sets), [""; 0]);
+    assert_eq!(drain(&scene.cache.queues.work_sets), [""; 0]);
     scene.available("one", "Unknown");
-    assert_eq!(drain(&scene.fleet.queues.work_sets), ["default/hello"]);
+    assert_eq!(drain(&scene.cache.queues.work_sets), ["default/hello"]);
 }
 
 #[test]

@@ -22,13 +22,13 @@ use k8s_openapi::{
 use kube::api::PartialObjectMeta;
 
 use crate::{
-    fleet::Fleet,
+    cache::Cache,
     upgrade::UpgradeWork,
     work::{FinishingWork, PlacedWork},
 };
 
 caches! {
-    Fleet:
+    Cache:
     AddOnHubConfig,
     AddOnPlacementScore,
     AddOnRollout,

@@ -22,9 +22,9 @@ use drover_engine::{
     rollout::member::Group,
 };
 use drover_runtime::{
+    cache::{ReportsDefects, Tracks},
     clock::Clock,
     decode::{Damaged, Defect},
-    fleet::{ReportsDefects, Tracks},
     informer::Freshness,
     queue::Queue,
     store::{Change, ObjectKey, Store},
@@ -43,7 +43,7 @@ use crate::{
 };
 
 /// The objects of the API that the hub works with, and what is derived from them.
-pub(crate) struct Fleet {
+pub(crate) struct Cache {
     pub(crate) clusters: Store<ManagedCluster>,
     pub(crate) sets: Store<ManagedClusterSet>,
     pub(crate) bindings: Store<ManagedClusterSetBinding>,
@@ -180,7 +180,7 @@ impl Members {
     }
 }
 
-impl Fleet {
+impl Cache {
     pub(crate) fn new(queues: Queues, clock: Clock) -> Self {
         Self {
             clusters: Store::default(),
@@ -340,13 +340,13 @@ fn group_of(decision: &PlacementDecision) -> Group {
     }
 }
 
-impl ReportsDefects for Fleet {
+impl ReportsDefects for Cache {
     fn report_defect(&mut self, object: ObjectReference, defect: &Defect) {
         self.queues.defects.mark(DefectReport::new(object, defect));
     }
 }
 
-impl Tracks<ManagedCluster> for Fleet {
+impl Tracks<ManagedCluster> for Cache {
     fn store(&mut self) -> &mut Store<ManagedCluster> {
         &mut self.clusters
     }
@@ -392,7 +392,7 @@ impl Tracks<ManagedCluster> for Fleet {
     }
 }
 
-impl Tracks<ManagedClusterSet> for Fleet {
+impl Tracks<ManagedClusterSet> for Cache {
     fn store(&mut self) -> &mut Store<ManagedClusterSet> {
         &mut self.sets
     }
@@ -420,7 +420,7 @@ impl Tracks<ManagedClusterSet> for Fleet {
     }
 }
 
-impl Tracks<ManagedClusterSetBinding> for Fleet {
+impl Tracks<ManagedClusterSetBinding> for Cache {
     fn store(&mut self) -> &mut Store<ManagedClusterSetBinding> {
         &mut self.bindings
     }
@@ -446,7 +446,7 @@ impl Tracks<ManagedClusterSetBinding> for Fleet {
     }
 }
 
-impl Tracks<Placement> for Fleet {
+impl Tracks<Placement> for Cache {
     fn store(&mut self) -> &mut Store<Placement> {
         &mut self.placements
     }
@@ -469,7 +469,7 @@ impl Tracks<Placement> for Fleet {
     }
 }
 
-impl Tracks<PlacementDecision> for Fleet {
+impl Tracks<PlacementDecision> for Cache {
     fn store(&mut self) -> &mut Store<PlacementDecision> {
         &mut self.decisions
     }
@@ -498,7 +498,7 @@ impl Tracks<PlacementDecision> for Fleet {
     }
 }
 
-impl Tracks<AddOnPlacementScore> for Fleet {
+impl Tracks<AddOnPlacementScore> for Cache {
     fn store(&mut self) -> &mut Store<AddOnPlacementScore> {
         &mut self.scores
     }

@@ -74,12 +74,12 @@ pub trait Tracks<K>: Registers<K> + ReportsDefects + Send + Sync + 'static {
 /// The fleet, shared by everybody who reads it and by the informers and writers who change it.
 ///
 /// It is rebuilt from the API at every start. Nobody holds it across an await: deciding is synchronous.
-pub struct Shared<F>(Arc<RwLock<F>>);
+pub struct SharedCache<F>(Arc<RwLock<F>>);
 
-impl<F> Shared<F> {
+impl<F> SharedCache<F> {
     /// Shares a fleet.
-    pub fn new(fleet: F) -> Self {
-        Self(Arc::new(RwLock::new(fleet)))
+    pub fn new(cache: F) -> Self {
+        Self(Arc::new(RwLock::new(cache)))
     }
 
     /// The fleet as it is now.
@@ -100,7 +100,7 @@ impl<F> Shared<F> {
         F: Tracks<K>,
     {
         F::trim(&mut object);
-        self.change(|fleet| fleet.store().apply(object));
+        self.change(|cache| cache.store().apply(object));
     }
 
     /// Takes note of an object as it is now, damaged or not.
@@ -127,14 +127,14 @@ impl<F> Shared<F> {
             F::trim(&mut object);
             object
         });
-        self.change(|fleet| {
-            let store = Tracks::<K>::store(fleet);
+        self.change(|cache| {
+            let store = Tracks::<K>::store(cache);
             let key = ObjectKey::of_meta(&damaged.metadata);
             let object = salvaged.or_else(|| F::fall_back(damaged, store.get(&key).map(|known| &**known)));
             let is_news = store.defect(&key) != Some(&damaged.defect);
             let change = store.apply_damaged(&damaged.metadata, object, damaged.defect.clone());
             if is_news {
-                fleet.report_defect(reference::<K>(&damaged.metadata), &damaged.defect);
+                cache.report_defect(reference::<K>(&damaged.metadata), &damaged.defect);
             }
             change
         });
@@ -145,7 +145,7 @@ impl<F> Shared<F> {
     where
         F: Tracks<K>,
     {
-        self.change(|fleet| Tracks::<K>::store(fleet).delete(last));
+        self.change(|cache| Tracks::<K>::store(cache).delete(last));
     }
 
     /// All objects of a kind are about to be listed anew.
@@ -154,8 +154,8 @@ impl<F> Shared<F> {
         F: Tracks<K>,
     {
         self.sees::<K>(false);
-        self.change(|fleet| {
-            Tracks::<K>::store(fleet).begin_list();
+        self.change(|cache| {
+            Tracks::<K>::store(cache).begin_list();
             None
         });
     }
@@ -165,8 +165,8 @@ impl<F> Shared<F> {
     where
         F: Tracks<K>,
     {
-        self.change(|fleet| Tracks::<K>::store(fleet).end_list());
-        self.update(|fleet| Tracks::<K>::listed(fleet));
+        self.change(|cache| Tracks::<K>::store(cache).end_list());
+        self.update(|cache| Tracks::<K>::listed(cache));
         self.sees::<K>(true);
     }
 
@@ -175,16 +175,16 @@ impl<F> Shared<F> {
     where
         F: Tracks<K>,
     {
-        self.update(|fleet| Tracks::<K>::sees(fleet, sees));
+        self.update(|cache| Tracks::<K>::sees(cache, sees));
     }
 
     fn change<K, C: IntoIterator<Item = Change<K>>>(&self, change: impl FnOnce(&mut F) -> C)
     where
         F: Tracks<K>,
     {
-        self.update(|fleet| {
-            for change in change(fleet) {
-                fleet.changed(&change);
+        self.update(|cache| {
+            for change in change(cache) {
+                cache.changed(&change);
             }
         });
     }
@@ -202,13 +202,13 @@ fn reference<K: Resource<DynamicType = ()>>(metadata: &ObjectMeta) -> ObjectRefe
     }
 }
 
-impl<F> Clone for Shared<F> {
+impl<F> Clone for SharedCache<F> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
 }
 
-impl<F> fmt::Debug for Shared<F> {
+impl<F> fmt::Debug for SharedCache<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Shared")
     }
