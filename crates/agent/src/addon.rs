@@ -20,9 +20,8 @@ use drover_engine::registration::{
     health::{Lease, is_by_lease},
 };
 use drover_runtime::{
-    cache::{ReportsDefects, Tracks},
+    cache::Tracks,
     caches,
-    clock::Clock,
     queue::Queue,
     store::{Change, ObjectKey, Store},
 };
@@ -47,7 +46,6 @@ pub(crate) struct Roster {
     /// Whether the hub has heard of the cluster lately, so that it believes what is said of its add-ons.
     is_heard: bool,
     wanted: watch::Sender<Option<Wanted>>,
-    pub(crate) queue: Arc<Queue<ObjectKey>>,
 }
 
 /// What add-ons need of the cluster.
@@ -69,7 +67,7 @@ struct Post {
 }
 
 impl Roster {
-    pub(crate) fn new(keeper: Keeper, clock: &Clock) -> Self {
+    pub(crate) fn new(keeper: Keeper) -> Self {
         Self {
             keeper,
             addons: Store::default(),
@@ -78,7 +76,6 @@ impl Roster {
             leases: BTreeMap::new(),
             is_heard: false,
             wanted: watch::Sender::new(None),
-            queue: Arc::new(Queue::new(clock.clone())),
         }
     }
 
@@ -88,33 +85,33 @@ impl Roster {
     }
 
     /// Takes note of whether the hub has heard of the cluster lately.
-    pub(crate) fn heard(&mut self, is_heard: bool) {
+    pub(crate) fn heard(&mut self, is_heard: bool, queue: &Queue<ObjectKey>) {
         if std::mem::replace(&mut self.is_heard, is_heard) != is_heard {
-            self.addons.iter().for_each(|(key, _)| self.queue.mark(key.clone()));
+            self.addons.iter().for_each(|(key, _)| queue.mark(key.clone()));
         }
     }
 
     /// Takes note of what has become of credentials.
-    fn note(&mut self, place: &Place, addon: &str, outcome: Outcome) {
+    fn note(&mut self, place: &Place, addon: &str, outcome: Outcome, queue: &Queue<ObjectKey>) {
         if self.outcomes.get(place) != Some(&outcome) {
             self.outcomes.insert(place.clone(), outcome);
-            self.mark(addon);
+            queue.mark(self.key(addon));
         }
     }
 
     /// Takes note of how a Lease is now; nothing if nobody can tell.
-    fn saw(&mut self, post: &Post, lease: Option<Lease>) {
+    fn saw(&mut self, post: &Post, lease: Option<Lease>, queue: &Queue<ObjectKey>) {
         let former = match lease {
             Some(lease) => self.leases.insert(post.clone(), lease),
             None => self.leases.remove(post),
         };
         if former != lease {
-            self.mark(&post.addon);
+            queue.mark(self.key(&post.addon));
         }
     }
 
-    fn mark(&self, addon: &str) {
-        self.queue.mark(ObjectKey::namespaced(self.keeper.cluster.as_str(), addon));
+    fn key(&self, addon: &str) -> ObjectKey {
+        ObjectKey::namespaced(self.keeper.cluster.as_str(), addon)
     }
 
     fn post(&self, addon: &ManagedClusterAddOn) -> Option<Post> {
@@ -162,21 +159,19 @@ impl Roster {
     }
 }
 
-caches!(Roster: ManagedClusterAddOn);
-
-impl ReportsDefects for Roster {}
+caches!(Roster => Arc<Queue<ObjectKey>>; ManagedClusterAddOn);
 
 impl Tracks<ManagedClusterAddOn> for Roster {
     fn store(&mut self) -> &mut Store<ManagedClusterAddOn> {
         &mut self.addons
     }
 
-    fn changed(&mut self, change: &Change<ManagedClusterAddOn>) {
+    fn changed(&mut self, change: &Change<ManagedClusterAddOn>, queue: &Arc<Queue<ObjectKey>>) {
         self.want();
-        self.queue.mark(change.key.clone());
+        queue.mark(change.key.clone());
     }
 
-    fn listed(&mut self) {
+    fn listed(&mut self, _: &Arc<Queue<ObjectKey>>) {
         self.is_listed = true;
         self.want();
     }

@@ -13,7 +13,7 @@ use drover_engine::{
     plan::{NoAction, Plan, Write},
 };
 use drover_runtime::{
-    cache::{ReportsDefects, SharedCache, Tracks},
+    cache::{SharedCache, Tracks},
     caches,
     clock::Clock,
     controller::Reconciler,
@@ -59,7 +59,6 @@ pub(crate) struct Domain {
     accepted: watch::Sender<Option<Duration>>,
     /// Whether the hub has heard of the cluster lately, and believes its times.
     heard: watch::Sender<bool>,
-    pub(crate) queue: Arc<Queue<ObjectKey>>,
 }
 
 /// How the cluster's API server is.
@@ -73,7 +72,7 @@ enum Health {
 }
 
 impl Domain {
-    pub(crate) fn new(name: ClusterName, clock: &Clock) -> Self {
+    pub(crate) fn new(name: ClusterName) -> Self {
         Self {
             name,
             clusters: Store::default(),
@@ -87,7 +86,6 @@ impl Domain {
             rotation: Rotation::None,
             accepted: watch::Sender::new(None),
             heard: watch::Sender::new(false),
-            queue: Arc::new(Queue::new(clock.clone())),
         }
     }
 
@@ -102,23 +100,17 @@ impl Domain {
     }
 
     /// Takes note of how the last attempt to renew the certificate went.
-    pub(crate) fn rotated(&mut self, rotation: Rotation) {
+    pub(crate) fn rotated(&mut self, rotation: Rotation, queue: &Queue<ObjectKey>) {
         self.rotation = rotation;
-        self.mark();
+        queue.mark(self.key());
     }
 
     fn key(&self) -> ObjectKey {
         ObjectKey::cluster_wide(self.name.as_str())
     }
-
-    fn mark(&self) {
-        self.queue.mark(self.key());
-    }
 }
 
-caches!(Domain: ManagedCluster, Node, ClusterClaim);
-
-impl ReportsDefects for Domain {}
+caches!(Domain => Arc<Queue<ObjectKey>>; ManagedCluster, Node, ClusterClaim);
 
 impl Tracks<ManagedCluster> for Domain {
     fn store(&mut self) -> &mut Store<ManagedCluster> {
@@ -130,7 +122,7 @@ impl Tracks<ManagedCluster> for Domain {
         damaged.without_defects()
     }
 
-    fn changed(&mut self, _: &Change<ManagedCluster>) {
+    fn changed(&mut self, _: &Change<ManagedCluster>, queue: &Arc<Queue<ObjectKey>>) {
         let cluster = self.clusters.get(&self.key());
         let accepted = cluster.filter(|cluster| cluster.spec.hub_accepts_client).map(|cluster| {
             let seconds = u64::try_from(cluster.spec.lease_duration_seconds).unwrap_or_default();
@@ -142,7 +134,7 @@ impl Tracks<ManagedCluster> for Domain {
         });
         self.heard.send_if_modified(|known| std::mem::replace(known, is_heard) != is_heard);
         self.accepted.send_if_modified(|known| std::mem::replace(known, accepted) != accepted);
-        self.mark();
+        queue.mark(self.key());
     }
 }
 
@@ -162,18 +154,18 @@ impl Tracks<Node> for Domain {
         }
     }
 
-    fn changed(&mut self, change: &Change<Node>) {
+    fn changed(&mut self, change: &Change<Node>, queue: &Arc<Queue<ObjectKey>>) {
         let has = |node: &Option<Arc<Node>>| node.as_deref().map(has);
         if self.knows_nodes && has(&change.old) != has(&change.new) {
-            self.mark();
+            queue.mark(self.key());
         }
     }
 
-    fn listed(&mut self) {
+    fn listed(&mut self, queue: &Arc<Queue<ObjectKey>>) {
         self.knows_nodes = true;
         // Who had to look anew may look at another version.
         self.version_is_stale = true;
-        self.mark();
+        queue.mark(self.key());
     }
 }
 
@@ -182,13 +174,13 @@ impl Tracks<ClusterClaim> for Domain {
         &mut self.claims
     }
 
-    fn changed(&mut self, _: &Change<ClusterClaim>) {
-        self.mark();
+    fn changed(&mut self, _: &Change<ClusterClaim>, queue: &Arc<Queue<ObjectKey>>) {
+        queue.mark(self.key());
     }
 
-    fn listed(&mut self) {
+    fn listed(&mut self, queue: &Arc<Queue<ObjectKey>>) {
         self.knows_claims = true;
-        self.mark();
+        queue.mark(self.key());
     }
 }
 
@@ -214,10 +206,11 @@ pub(crate) struct Reports;
 
 impl Reconciler<Domain> for Reports {
     type Key = ObjectKey;
+    type State = ();
     type Action = NoAction;
     const NAME: &'static str = "registration-agent";
 
-    fn plan(&self, domain: &Domain, key: &ObjectKey, now: Timestamp) -> Plan {
+    fn plan(&self, domain: &Domain, key: &ObjectKey, (): &mut (), now: Timestamp) -> Plan {
         let Some(stored) = domain.clusters.get(key).filter(|cluster| may_report(cluster)) else {
             return Plan::default();
         };
@@ -357,14 +350,14 @@ impl Checkup {
     }
 
     fn note(&self, health: Health, version: Option<String>) {
-        self.domain.update(|domain| {
+        self.domain.update(|domain, queue| {
             let is_news = domain.health != health || version.is_some();
             if let Some(version) = version {
                 (domain.version, domain.version_is_stale) = (Some(version), false);
             }
             domain.health = health;
             if is_news {
-                domain.mark();
+                queue.mark(domain.key());
             }
         });
     }

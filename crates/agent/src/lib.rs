@@ -31,6 +31,7 @@ use drover_runtime::{
     informer::{Freshness, Informer},
     metrics::Metrics,
     pace::Pace,
+    queue::Queue,
     stage::Stage,
     views::Caches,
 };
@@ -241,7 +242,7 @@ impl Session {
     /// Keeps the hub up to date on the cluster.
     fn report_cluster(&mut self, life: &Life, hub: &Client) -> SharedCache<Domain> {
         let (clock, cluster) = (&life.clock, &life.options.identity.cluster);
-        let domain = SharedCache::new(Domain::new(cluster.clone(), clock));
+        let domain = SharedCache::new(Domain::new(cluster.clone()), Arc::new(Queue::new(clock.clone())));
         let freshness = Freshness::default();
         let own = watcher::Config::default().fields(&format!("metadata.name={cluster}"));
         let managed = &life.clusters.managed;
@@ -260,9 +261,8 @@ impl Session {
         };
         self.foundation.spawn(heartbeat.run());
         self.foundation.spawn(tell_rotations(self.rotation.subscribe(), domain.clone()));
-        let queue = Arc::clone(&domain.read().queue);
         let tools = self.tools(domain.clone(), freshness, life);
-        self.controllers.control(Reports, queue, hub, &tools);
+        self.controllers.control(Reports, domain.queues(), hub, &tools);
         domain
     }
 
@@ -275,7 +275,7 @@ impl Session {
             is_hosted: life.clusters.management.is_some(),
             driver: addon_proof.driver(),
         };
-        let roster = SharedCache::new(Roster::new(keeper, &life.clock));
+        let roster = SharedCache::new(Roster::new(keeper), Arc::new(Queue::new(life.clock.clone())));
         let freshness = Freshness::default();
         let addons =
             Informer::<ManagedClusterAddOn>::new(hub.clone(), watcher::Config::default(), &freshness, &life.metrics);
@@ -289,9 +289,8 @@ impl Session {
         };
         let attending = Attending { trade, clusters: life.clusters.clone(), imprints: life.imprints(credentials) };
         self.controllers.spawn_until_told(|end| attending.run(end));
-        let queue = Arc::clone(&roster.read().queue);
         let tools = self.tools(roster.clone(), freshness, life);
-        self.controllers.control(addon::Reports, queue, hub, &tools);
+        self.controllers.control(addon::Reports, roster.queues(), hub, &tools);
         roster
     }
 
@@ -305,8 +304,7 @@ impl Session {
             grace: life.options.eviction_grace,
             raw_json: life.options.raw_json.map_or(RawJson::Refused, RawJson::UpTo),
         };
-        let queues = Queues::new(clock);
-        let site = SharedCache::new(Site::new(settings, queues.clone(), clock.clone()));
+        let site = SharedCache::new(Site::new(settings, clock.clone()), Queues::new(clock));
         let freshness = Freshness::default();
         let managed = &life.clusters.managed;
         let few_at_once = watcher::Config::default().page_size(WORKS_AT_ONCE);
@@ -320,12 +318,13 @@ impl Session {
             clock: clock.clone(),
         };
         self.foundation.spawn(watching.run());
+        let queues = site.queues().clone();
         let tools = self.tools(site, freshness, life);
-        self.controllers.control(Applying, queues.applying, managed, &tools);
-        self.controllers.control(Clearing, queues.clearing, managed, &tools);
+        self.controllers.control(Applying, &queues.applying, managed, &tools);
+        self.controllers.control(Clearing, &queues.clearing, managed, &tools);
         // A hub that is busy is no reason to slow down on the cluster.
         let tools = Tools { pace: Pace::new(clock.clone(), life.metrics.clone()), ..tools };
-        self.controllers.control(Reporting::default(), queues.reporting, hub, &tools);
+        self.controllers.control(Reporting, &queues.reporting, hub, &tools);
     }
 
     fn watch<K, F>(
@@ -360,7 +359,7 @@ impl Session {
 async fn tell_hearing(mut heard: watch::Receiver<bool>, roster: SharedCache<Roster>) {
     loop {
         let is_heard = *heard.borrow_and_update();
-        roster.update(|roster| roster.heard(is_heard));
+        roster.update(|roster, queue| roster.heard(is_heard, queue));
         if heard.changed().await.is_err() {
             return;
         }
@@ -371,6 +370,6 @@ async fn tell_hearing(mut heard: watch::Receiver<bool>, roster: SharedCache<Rost
 async fn tell_rotations(mut rotations: watch::Receiver<Rotation>, domain: SharedCache<Domain>) {
     while rotations.changed().await.is_ok() {
         let rotation = rotations.borrow_and_update().clone();
-        domain.update(|domain| domain.rotated(rotation));
+        domain.update(|domain, queue| domain.rotated(rotation, queue));
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use k8s_openapi::jiff::Timestamp;
 
-use crate::rollout::{Course, Failure, Hold, Revision, Rollout, Standing};
+use crate::rollout::{Course, Failure, Hold, Revision, Snapshot, Standing};
 use drover_api::reference::ClusterName;
 
 /// Where a cluster is in a rollout, and what it waits for.
@@ -54,21 +54,19 @@ impl<R: Revision> Reason<R> {
         }
     }
 
-    /// Where a cluster is in the rollouts of an add-on, by the courses that were last set.
+    /// Where a cluster is in rollouts.
     #[must_use]
-    pub fn of(cluster: &ClusterName, rollout: &Rollout<R>, courses: &[Course<R>]) -> Self {
-        let Some((entry, standing)) = rollout.standing(cluster) else { return Self::Deselected };
+    pub fn of(cluster: &ClusterName, snapshot: &Snapshot<R>) -> Self {
+        let Some((course, standing)) = snapshot.standing(cluster) else { return Self::Deselected };
         match standing {
             Standing::Absent => Self::NotInstalled,
             Standing::Skipped => Self::Skipped,
             Standing::Paused { .. } => Self::Paused,
             Standing::Offline => Self::Offline,
-            Standing::Ahead { is_there: true } | Standing::Done => {
-                wait_of(courses.get(entry)).map_or(Self::Done, Self::Held)
-            }
+            Standing::Ahead { is_there: true } | Standing::Done => wait_of(course).map_or(Self::Done, Self::Held),
             Standing::Ahead { is_there: false } => Self::Moving { until: None },
             Standing::Waiting(_) | Standing::Stray => {
-                courses.get(entry).and_then(|course| course.hold.clone()).map_or(Self::Window, Self::Held)
+                course.and_then(|course| course.hold.clone()).map_or(Self::Window, Self::Held)
             }
             Standing::Moving { until } => Self::Moving { until: *until },
             Standing::Soaking { until } => Self::Soaking { until: *until },

@@ -4,21 +4,27 @@
 //! to decide again. It can be compared, printed, tested and simulated; the runtime executes it.
 
 mod body;
+mod controller;
 mod difference;
 mod event;
 mod kind;
 mod object_key;
+mod plan_part;
 mod plan_step;
+mod rejection;
 mod result;
 mod write;
 
 use k8s_openapi::jiff::Timestamp;
 
 pub use self::{
+    controller::Controller,
     event::{Event, Severity},
     kind::{CacheView, Kind, Writable, WritableScope},
     object_key::ObjectKey,
+    plan_part::PlanPart,
     plan_step::{NoAction, PlanStep},
+    rejection::{could_not, rejection},
     result::WriteResult,
     write::{Precondition, Subresource, Verb, Write, WriteOperation},
 };
@@ -36,13 +42,23 @@ pub struct Plan<A = NoAction> {
     /// Recorded after the ordered writes have succeeded, whatever the parallel ones came to. A key
     /// that is planned again records them again, so they should go with writes that are needed once.
     pub events: Vec<Event>,
+    /// Enqueued at once, even if the plan is dropped because nothing may be written at the moment:
+    /// it is harmless to enqueue a key twice.
+    pub enqueue: Vec<(Controller, ObjectKey)>,
     /// When to plan again although nothing has changed.
     pub wake: Option<Timestamp>,
 }
 
 impl<A> Default for Plan<A> {
     fn default() -> Self {
-        Self { ordered: Vec::new(), parallel: Vec::new(), actions: Vec::new(), events: Vec::new(), wake: None }
+        Self {
+            ordered: Vec::new(),
+            parallel: Vec::new(),
+            actions: Vec::new(),
+            events: Vec::new(),
+            enqueue: Vec::new(),
+            wake: None,
+        }
     }
 }
 

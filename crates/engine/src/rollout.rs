@@ -13,6 +13,7 @@ mod lane;
 pub mod member;
 pub mod precedence;
 mod revision;
+mod snapshot;
 mod standing;
 pub mod strategy;
 
@@ -31,12 +32,14 @@ pub use self::{
     course::{Course, Give, Happening, Hold, Plan, Target, Wish},
     gate::Shut,
     revision::{Revision, TargetError},
+    snapshot::Snapshot,
     standing::{Failure, Goal, Standing, Step},
 };
 use self::{
     lane::{Lane, Role},
     member::{Group, Member},
     precedence::{ahead_of, deciding},
+    snapshot::Standings,
     standing::Measure,
     strategy::{Strategy, Unreadable},
 };
@@ -128,6 +131,8 @@ pub struct Rollout<R: Revision> {
     canaries: Vec<Option<usize>>,
     lanes: Vec<Lane<R>>,
     members: BTreeMap<ClusterName, Member<R>>,
+    /// How each cluster stands where it is decided on.
+    standings: Standings,
     /// The clusters that each entry selects.
     selected: Vec<BTreeSet<ClusterName>>,
     /// How many clusters were given each set.
@@ -152,6 +157,7 @@ impl<R: Revision> Rollout<R> {
             canaries,
             lanes,
             members: BTreeMap::new(),
+            standings: Standings::default(),
             selected,
             given: BTreeMap::new(),
             available: 0,
@@ -183,6 +189,28 @@ impl<R: Revision> Rollout<R> {
         for lane in lanes {
             self.judge(lane, name);
         }
+        // No lane judges a cluster that nothing decides for any more.
+        self.note_standing(name);
+    }
+
+    /// Keeps the standing of a cluster in step with the lane that decides for it.
+    fn note_standing(&mut self, name: &ClusterName) {
+        let lane = self.members.get(name).and_then(|member| self.decides(member));
+        let standing: Option<(usize, Standing)> =
+            lane.zip(lane.and_then(|lane| self.lanes[lane].standing(name).cloned()));
+        if self.standings.get(name) == standing.as_ref() {
+            return;
+        }
+        match standing {
+            Some(standing) => self.standings.insert_mut(name.clone(), standing),
+            None => drop(self.standings.remove_mut(name)),
+        }
+    }
+
+    /// What other controllers read of the rollouts, which do this now.
+    #[must_use]
+    pub fn snapshot(&self, courses: &[Course<R>]) -> Snapshot<R> {
+        Snapshot::new(&self.entries, courses, &self.standings)
     }
 
     /// Who stands where, by name.
@@ -215,8 +243,7 @@ impl<R: Revision> Rollout<R> {
     /// Which entry decides for a cluster, and how it stands there.
     #[must_use]
     pub fn standing(&self, name: &ClusterName) -> Option<(usize, &Standing)> {
-        let lane = self.decides(self.members.get(name)?)?;
-        Some((lane, self.lanes[lane].standing(name)?))
+        self.standings.get(name).map(|(lane, standing)| (*lane, standing))
     }
 
     /// The clusters that an entry decides for.
@@ -292,6 +319,7 @@ impl<R: Revision> Rollout<R> {
         if has_failed(&self.lanes[lane]) != had_failed {
             self.turned.insert(name.clone());
         }
+        self.note_standing(name);
     }
 
     /// Has a lane look at all its clusters again, if they are measured by something else now.

@@ -17,12 +17,14 @@ use drover_engine::{
     cluster::{invalid_spec::with_invalid_spec, taints},
     condition::{Holds, holds},
     placement::{Misconfigured, sets::Membership},
+    plan::Controller,
     presence::{Decided, Known, Unclear, decided},
     revision::EPOCH,
     rollout::member::Group,
+    tracker::Dirty,
 };
 use drover_runtime::{
-    cache::{ReportsDefects, Tracks},
+    cache::{Enqueue, Tracks},
     clock::Clock,
     decode::{Damaged, Defect},
     informer::Freshness,
@@ -78,7 +80,6 @@ pub(crate) struct Cache {
     pub(crate) dialect: Dialect,
     /// The epoch of the renderer.
     pub(crate) epoch: i64,
-    pub(crate) queues: Queues,
     pub(crate) clock: Clock,
 }
 
@@ -93,7 +94,7 @@ pub(crate) struct Queues {
     /// Add-ons, about where they are installed.
     pub(crate) installs: Arc<Queue<ObjectKey>>,
     /// Add-ons, about what their clusters are given.
-    pub(crate) rollouts: Arc<Queue<ObjectKey>>,
+    pub(crate) rollouts: Arc<Queue<ObjectKey, Dirty>>,
     /// Add-ons on clusters.
     pub(crate) addons: Arc<Queue<ObjectKey>>,
     /// Contents of configurations that are kept.
@@ -107,11 +108,11 @@ pub(crate) struct Queues {
     /// Requests of agents of add-ons.
     pub(crate) addon_requests: Arc<Queue<ObjectKey>>,
     /// Sets of works.
-    pub(crate) work_sets: Arc<Queue<ObjectKey>>,
+    pub(crate) work_sets: Arc<Queue<ObjectKey, Dirty>>,
     /// Works, about when they have done what they were for.
     pub(crate) completions: Arc<Queue<ObjectKey>>,
     /// Upgrades of clusters.
-    pub(crate) upgrades: Arc<Queue<ObjectKey>>,
+    pub(crate) upgrades: Arc<Queue<ObjectKey, Dirty>>,
     /// Objects with values that cannot be parsed.
     pub(crate) defects: Arc<Queue<DefectReport>>,
 }
@@ -126,16 +127,16 @@ impl Queues {
             bindings: queue(),
             placements: queue(),
             installs: queue(),
-            rollouts: queue(),
+            rollouts: Arc::new(Queue::new(clock.clone())),
             addons: queue(),
             revisions: queue(),
             hub_configs: queue(),
             tokens: queue(),
             permissions: queue(),
             addon_requests: queue(),
-            work_sets: queue(),
+            work_sets: Arc::new(Queue::new(clock.clone())),
             completions: queue(),
-            upgrades: queue(),
+            upgrades: Arc::new(Queue::new(clock.clone())),
             defects: Arc::new(Queue::new(clock.clone())),
         }
     }
@@ -181,7 +182,7 @@ impl Members {
 }
 
 impl Cache {
-    pub(crate) fn new(queues: Queues, clock: Clock) -> Self {
+    pub(crate) fn new(clock: Clock) -> Self {
         Self {
             clusters: Store::default(),
             sets: Store::default(),
@@ -200,10 +201,9 @@ impl Cache {
             work_sets: WorkSets::default(),
             upgrades: Upgrades::default(),
             keeps_clusters: false,
-            configs: Configs::new("", &queues, &Freshness::default()),
+            configs: Configs::new("", &Freshness::default()),
             dialect: Dialect::default(),
             epoch: EPOCH,
-            queues,
             clock,
         }
     }
@@ -229,30 +229,30 @@ impl Cache {
     }
 
     /// Has the placements that take clusters from a set look at one of them again.
-    fn look_again_at(&self, cluster: &ClusterName, set: &str) {
+    fn look_again_at(&self, cluster: &ClusterName, set: &str, queues: &Queues) {
         for namespace in self.namespaces_of_set(set) {
             for (key, placement) in self.placements.in_namespace(&namespace) {
                 let named = &placement.spec.cluster_sets;
                 if named.is_empty() || named.iter().any(|named| named == set) {
-                    self.mark_placement(key, |judging| judging.look_again_at(cluster));
+                    self.mark_placement(key, |judging| judging.look_again_at(cluster), queues);
                 }
             }
         }
     }
 
     /// Has the placements of a namespace find out anew which clusters are in reach.
-    fn reach_changed_in(&self, namespace: &str) {
+    fn reach_changed_in(&self, namespace: &str, queues: &Queues) {
         for (key, _) in self.placements.in_namespace(namespace) {
-            self.mark_placement(key, Judging::reach_changed);
+            self.mark_placement(key, Judging::reach_changed, queues);
         }
     }
 
     /// Marks a placement, and has it take note of why.
-    fn mark_placement(&self, key: &ObjectKey, take_note: impl Fn(&Judging)) {
+    fn mark_placement(&self, key: &ObjectKey, take_note: impl Fn(&Judging), queues: &Queues) {
         if let Some(judging) = self.judging.get(key) {
             take_note(judging);
         }
-        self.queues.placements.mark(key.clone());
+        queues.placements.mark(key.clone());
     }
 
     fn count_selection(&mut self, cluster: &ClusterName, placement: &ObjectKey, group: Option<&Group>) {
@@ -340,9 +340,18 @@ fn group_of(decision: &PlacementDecision) -> Group {
     }
 }
 
-impl ReportsDefects for Cache {
-    fn report_defect(&mut self, object: ObjectReference, defect: &Defect) {
-        self.queues.defects.mark(DefectReport::new(object, defect));
+impl Enqueue for Queues {
+    fn enqueue(&self, controller: Controller, key: &ObjectKey) {
+        let queue = match controller {
+            Controller::AddOn => &self.addons,
+            Controller::AddOnRegistration => &self.addon_requests,
+            Controller::Permission => &self.permissions,
+        };
+        queue.mark(key.clone());
+    }
+
+    fn report_defect(&self, object: ObjectReference, defect: &Defect) {
+        self.defects.mark(DefectReport::new(object, defect));
     }
 }
 
@@ -362,11 +371,11 @@ impl Tracks<ManagedCluster> for Cache {
         with_invalid_spec(known, &damaged.metadata, is_accepted)
     }
 
-    fn changed(&mut self, change: &Change<ManagedCluster>) {
-        self.mark_belongings(change);
-        self.mark_addons(change);
-        self.mark_work_sets(change);
-        self.mark_upgrades(change);
+    fn changed(&mut self, change: &Change<ManagedCluster>, queues: &Queues) {
+        self.mark_belongings(change, queues);
+        self.mark_addons(change, queues);
+        self.mark_work_sets(change, queues);
+        self.mark_upgrades(change, queues);
         let cluster = ClusterName::from(&*change.key.name);
         let mut touched = Vec::new();
         for (set, members) in &mut self.members {
@@ -380,14 +389,14 @@ impl Tracks<ManagedCluster> for Cache {
             let selected_by: Vec<_> =
                 self.selections.get(&cluster).into_iter().flat_map(BTreeMap::keys).cloned().collect();
             for placement in selected_by {
-                self.mark_placement(&placement, Judging::stored_changed);
+                self.mark_placement(&placement, Judging::stored_changed, queues);
             }
         }
         for (set, moved) in touched {
             if moved {
-                self.queues.sets.mark(ObjectKey::cluster_wide(&set));
+                queues.sets.mark(ObjectKey::cluster_wide(&set));
             }
-            self.look_again_at(&cluster, &set);
+            self.look_again_at(&cluster, &set, queues);
         }
     }
 }
@@ -397,7 +406,7 @@ impl Tracks<ManagedClusterSet> for Cache {
         &mut self.sets
     }
 
-    fn changed(&mut self, change: &Change<ManagedClusterSet>) {
+    fn changed(&mut self, change: &Change<ManagedClusterSet>, queues: &Queues) {
         let name = &*change.key.name;
         let same_members = matches!((&change.old, &change.new), (Some(old), Some(new)) if old.spec.cluster_selector == new.spec.cluster_selector);
         if !same_members {
@@ -407,15 +416,15 @@ impl Tracks<ManagedClusterSet> for Cache {
                 self.members.insert(name.to_owned(), Members::of(set, former, clusters));
             }
             for namespace in self.namespaces_of_set(name) {
-                self.reach_changed_in(&namespace);
+                self.reach_changed_in(&namespace, queues);
             }
             for binding in self.bound.get(name).into_iter().flatten() {
-                self.queues.bindings.mark(binding.clone());
+                queues.bindings.mark(binding.clone());
             }
         }
-        self.queues.sets.mark(change.key.clone());
+        queues.sets.mark(change.key.clone());
         if !same_members {
-            self.mark_selecting_upgrades();
+            self.mark_selecting_upgrades(queues);
         }
     }
 }
@@ -425,8 +434,8 @@ impl Tracks<ManagedClusterSetBinding> for Cache {
         &mut self.bindings
     }
 
-    fn changed(&mut self, change: &Change<ManagedClusterSetBinding>) {
-        self.queues.bindings.mark(change.key.clone());
+    fn changed(&mut self, change: &Change<ManagedClusterSetBinding>, queues: &Queues) {
+        queues.bindings.mark(change.key.clone());
         let set = |binding: &Option<Arc<ManagedClusterSetBinding>>| {
             binding.as_ref().map(|binding| binding.spec.cluster_set.clone())
         };
@@ -441,8 +450,8 @@ impl Tracks<ManagedClusterSetBinding> for Cache {
         if let Some(new) = new {
             self.bound.entry(new).or_default().insert(change.key.clone());
         }
-        self.reach_changed_in(&change.key.namespace);
-        self.mark_selecting_upgrades();
+        self.reach_changed_in(&change.key.namespace, queues);
+        self.mark_selecting_upgrades(queues);
     }
 }
 
@@ -451,21 +460,21 @@ impl Tracks<Placement> for Cache {
         &mut self.placements
     }
 
-    fn changed(&mut self, change: &Change<Placement>) {
-        self.mark_followers_of(change);
-        self.mark_work_sets_of(&change.key);
-        self.mark_upgrades_of(&change.key);
+    fn changed(&mut self, change: &Change<Placement>, queues: &Queues) {
+        self.mark_followers_of(change, queues);
+        self.mark_work_sets_of(&change.key, queues);
+        self.mark_upgrades_of(&change.key, queues);
         match &change.new {
             None => {
                 self.judging.remove(&change.key);
-                return self.queues.placements.forget(&change.key);
+                return queues.placements.forget(&change.key);
             }
             Some(new) if change.old.as_ref().is_none_or(|old| old.spec != new.spec) => {
                 self.judging.insert(change.key.clone(), Judging::new(new));
             }
             Some(_) => {}
         }
-        self.mark_placement(&change.key, Judging::stored_changed);
+        self.mark_placement(&change.key, Judging::stored_changed, queues);
     }
 }
 
@@ -474,7 +483,7 @@ impl Tracks<PlacementDecision> for Cache {
         &mut self.decisions
     }
 
-    fn changed(&mut self, change: &Change<PlacementDecision>) {
+    fn changed(&mut self, change: &Change<PlacementDecision>, queues: &Queues) {
         for (decision, selected) in [(&change.old, false), (&change.new, true)] {
             let Some(decision) = decision else { continue };
             let Some(placement) = Self::placement_of(decision) else { continue };
@@ -486,14 +495,14 @@ impl Tracks<PlacementDecision> for Cache {
             let group = selected.then(|| group_of(decision));
             for selection in decision.status.iter().flat_map(|status| &status.decisions) {
                 self.count_selection(&selection.cluster_name, &placement, group.as_ref());
-                self.look_again_at_member(&placement, &selection.cluster_name);
-                self.look_again_at_work(&placement, &selection.cluster_name);
-                self.look_again_at_upgrade(&placement, &selection.cluster_name);
+                self.look_again_at_member(&placement, &selection.cluster_name, queues);
+                self.look_again_at_work(&placement, &selection.cluster_name, queues);
+                self.look_again_at_upgrade(&placement, &selection.cluster_name, queues);
             }
-            self.mark_placement(&placement, Judging::stored_changed);
-            self.mark_followers(&placement);
-            self.mark_work_sets_of(&placement);
-            self.mark_upgrades_of(&placement);
+            self.mark_placement(&placement, Judging::stored_changed, queues);
+            self.mark_followers(&placement, queues);
+            self.mark_work_sets_of(&placement, queues);
+            self.mark_upgrades_of(&placement, queues);
         }
     }
 }
@@ -508,11 +517,11 @@ impl Tracks<AddOnPlacementScore> for Cache {
         damaged.without_defects()
     }
 
-    fn changed(&mut self, change: &Change<AddOnPlacementScore>) {
+    fn changed(&mut self, change: &Change<AddOnPlacementScore>, queues: &Queues) {
         let cluster = ClusterName::from(&*change.key.namespace);
         for (placement, judging) in &self.judging {
             if judging.scores_changed(&cluster, &change.key.name) {
-                self.queues.placements.mark(placement.clone());
+                queues.placements.mark(placement.clone());
             }
         }
     }

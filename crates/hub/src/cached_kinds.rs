@@ -22,13 +22,13 @@ use k8s_openapi::{
 use kube::api::PartialObjectMeta;
 
 use crate::{
-    cache::Cache,
+    cache::{Cache, Queues},
     upgrade::UpgradeWork,
     work::{FinishingWork, PlacedWork},
 };
 
 caches! {
-    Cache:
+    Cache => Queues;
     AddOnHubConfig,
     AddOnPlacementScore,
     AddOnRollout,

@@ -46,11 +46,12 @@ pub(crate) struct Clusters;
 
 impl Reconciler<Cache> for Clusters {
     type Key = ObjectKey;
+    type State = ();
     type Action = NoAction;
 
     const NAME: &'static str = "drover-cluster";
 
-    fn plan(&self, cache: &Cache, key: &ObjectKey, now: Timestamp) -> Plan {
+    fn plan(&self, cache: &Cache, key: &ObjectKey, (): &mut (), now: Timestamp) -> Plan {
         let name = ClusterName::from(&*key.name);
         match cache.clusters.get(key) {
             Some(cluster) if cluster.metadata.deletion_timestamp.is_some() => removal::plan(cache, &name, cluster, now),

@@ -20,11 +20,12 @@ pub(crate) struct ClusterSets;
 
 impl Reconciler<Cache> for ClusterSets {
     type Key = ObjectKey;
+    type State = ();
     type Action = NoAction;
 
     const NAME: &'static str = "drover-clusterset";
 
-    fn plan(&self, cache: &Cache, key: &ObjectKey, now: Timestamp) -> Plan {
+    fn plan(&self, cache: &Cache, key: &ObjectKey, (): &mut (), now: Timestamp) -> Plan {
         let wanted_selector = selector_of(&key.name);
         let write = match cache.sets.get(key) {
             // One that can not be read is there all the same.
@@ -58,11 +59,12 @@ pub(crate) struct SetBindings;
 
 impl Reconciler<Cache> for SetBindings {
     type Key = ObjectKey;
+    type State = ();
     type Action = NoAction;
 
     const NAME: &'static str = "drover-setbinding";
 
-    fn plan(&self, cache: &Cache, key: &ObjectKey, now: Timestamp) -> Plan {
+    fn plan(&self, cache: &Cache, key: &ObjectKey, (): &mut (), now: Timestamp) -> Plan {
         let Some(binding) = cache.bindings.get(key) else { return Plan::default() };
         let is_bound = cache.sets.has(&ObjectKey::cluster_wide(&binding.spec.cluster_set));
         let conditions = cluster_set::binding_conditions(binding, is_bound, now);

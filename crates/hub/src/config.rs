@@ -53,7 +53,6 @@ pub(crate) struct Configs {
     /// The types that are to be watched.
     wanted: watch::Sender<Wanted>,
     freshness: Freshness,
-    queues: Queues,
     /// Whom the last changes concern.
     concerned: Concerned,
 }
@@ -137,23 +136,22 @@ impl User {
 }
 
 impl Configs {
-    pub(crate) fn new(namespace: &str, queues: &Queues, freshness: &Freshness) -> Self {
+    pub(crate) fn new(namespace: &str, freshness: &Freshness) -> Self {
         Self {
             types: BTreeMap::new(),
             templates: BTreeMap::new(),
             definitions: Store::default(),
-            kept: Kept::new(namespace, queues),
+            kept: Kept::new(namespace),
             wanted: watch::Sender::new(Wanted::new()),
             freshness: freshness.clone(),
-            queues: queues.clone(),
             concerned: Concerned::default(),
         }
     }
 
     /// Watches templates and hub configurations from now on, whoever refers to them.
-    pub(crate) fn watch_own_types(&mut self) {
+    pub(crate) fn watch_own_types(&mut self, queues: &Queues) {
         let own = own_types().map(|group_resource| Mention { group_resource, object: None });
-        self.refer(&User::Hub, &Mentions::new(), &own.into());
+        self.refer(&User::Hub, &Mentions::new(), &own.into(), queues);
     }
 
     /// The types that are to be watched, now and later.
@@ -211,11 +209,11 @@ impl Configs {
     }
 
     /// Marks the configurations by which versions of an add-on are asked for.
-    pub(crate) fn mark_hub_configs_of(&self, addon: &str) {
+    pub(crate) fn mark_hub_configs_of(&self, addon: &str, queues: &Queues) {
         let is_used = |user: &User| user.addon().is_some_and(|user| &*user.name == addon);
         for (key, users) in self.users_of_hub_configs().into_iter().flatten() {
             if users.iter().any(is_used) {
-                self.queues.hub_configs.mark(key.clone());
+                queues.hub_configs.mark(key.clone());
             }
         }
     }
@@ -262,30 +260,30 @@ impl Configs {
     }
 
     /// Takes note of the configurations that an add-on refers to now.
-    pub(crate) fn cma_changed(&mut self, change: &Change<ClusterManagementAddOn>) {
+    pub(crate) fn cma_changed(&mut self, change: &Change<ClusterManagementAddOn>, queues: &Queues) {
         let of = |addon: &Option<Arc<ClusterManagementAddOn>>| addon.as_ref().map(|it| mention::of_addon(it));
         let (old, new) = (of(&change.old).unwrap_or_default(), of(&change.new).unwrap_or_default());
-        self.refer(&User::AddOn(change.key.clone()), &old, &new);
+        self.refer(&User::AddOn(change.key.clone()), &old, &new, queues);
     }
 
     /// Takes note of the configurations that an add-on refers to now on one cluster.
-    pub(crate) fn mca_changed(&mut self, change: &Change<ManagedClusterAddOn>) {
+    pub(crate) fn mca_changed(&mut self, change: &Change<ManagedClusterAddOn>, queues: &Queues) {
         let of = |addon: &Option<Arc<ManagedClusterAddOn>>| addon.as_ref().map(|it| mention::on_cluster(it));
         let (old, new) = (of(&change.old).unwrap_or_default(), of(&change.new).unwrap_or_default());
-        self.refer(&User::OnCluster(change.key.clone()), &old, &new);
+        self.refer(&User::OnCluster(change.key.clone()), &old, &new, queues);
     }
 
-    fn refer(&mut self, user: &User, old: &Mentions, new: &Mentions) {
+    fn refer(&mut self, user: &User, old: &Mentions, new: &Mentions, queues: &Queues) {
         let hub_configs = content::hub_configs();
         for mention in new.symmetric_difference(old).filter(|mention| mention.group_resource == hub_configs) {
-            mention.object.iter().for_each(|key| self.queues.hub_configs.mark(key.clone()));
+            mention.object.iter().for_each(|key| queues.hub_configs.mark(key.clone()));
         }
         for mention in new.difference(old) {
             self.add(user, mention);
         }
         // What is still referred to has to stay in between, or its watch would begin anew.
         for mention in old.difference(new) {
-            self.remove(user, mention);
+            self.remove(user, mention, queues);
         }
     }
 
@@ -304,7 +302,7 @@ impl Configs {
         users.insert(user.clone());
     }
 
-    fn remove(&mut self, user: &User, Mention { group_resource, object }: &Mention) {
+    fn remove(&mut self, user: &User, Mention { group_resource, object }: &Mention, queues: &Queues) {
         let Some(type_) = self.types.get_mut(group_resource) else { return };
         match object {
             None => drop(type_.users.remove(user)),
@@ -318,20 +316,26 @@ impl Configs {
             }
         }
         if type_.users.is_empty() {
-            self.forget(group_resource);
+            self.forget(group_resource, queues);
         }
     }
 
     /// Stops watching a type that nobody refers to.
-    fn forget(&mut self, group_resource: &ConfigGroupResource) {
-        self.clear(group_resource);
+    fn forget(&mut self, group_resource: &ConfigGroupResource, queues: &Queues) {
+        self.clear(group_resource, queues);
         self.types.remove(group_resource);
         self.wanted.send_modify(|wanted| drop(wanted.remove(group_resource)));
-        self.kept.mark_type(group_resource);
+        self.kept.mark_type(group_resource, queues);
     }
 
     /// Takes note of what was seen of a type by who watches it for this ticket.
-    fn see(&mut self, group_resource: &ConfigGroupResource, ticket: &Arc<Ticket>, sighting: Sighting<Stored>) {
+    fn see(
+        &mut self,
+        group_resource: &ConfigGroupResource,
+        ticket: &Arc<Ticket>,
+        sighting: Sighting<Stored>,
+        queues: &Queues,
+    ) {
         let Some(type_) = self.types.get_mut(group_resource).filter(|type_| type_.is_watched_by(ticket)) else {
             return;
         };
@@ -339,22 +343,22 @@ impl Configs {
             Sighting::ListBegins => type_.configs.begin_list(),
             Sighting::Object(config) => {
                 let change = type_.configs.apply(config);
-                self.changed(group_resource, change);
+                self.changed(group_resource, change, queues);
             }
             Sighting::Damaged(damaged) => {
                 type_.configs.keep(&ObjectKey::of_meta(&damaged.metadata), damaged.defect);
             }
             Sighting::Gone(last) => {
                 let change = type_.configs.delete(&last);
-                self.changed(group_resource, change);
+                self.changed(group_resource, change, queues);
             }
             Sighting::ListEnds => {
                 let changes = type_.configs.end_list();
-                self.changed(group_resource, changes);
-                self.settle(group_resource, State::Listed);
+                self.changed(group_resource, changes, queues);
+                self.settle(group_resource, State::Listed, queues);
             }
             Sighting::Broken => {}
-            Sighting::Refused(refusal) => self.settle(group_resource, refusal.into()),
+            Sighting::Refused(refusal) => self.settle(group_resource, refusal.into(), queues),
         }
     }
 
@@ -364,26 +368,27 @@ impl Configs {
         &mut self,
         group_resource: &ConfigGroupResource,
         objects: impl IntoIterator<Item = kube::api::DynamicObject>,
+        queues: &Queues,
     ) {
         let ticket = self.types.get(group_resource).map(|type_| Arc::clone(&type_.ticket)).expect("it is referred to");
-        self.see(group_resource, &ticket, Sighting::ListBegins);
+        self.see(group_resource, &ticket, Sighting::ListBegins, queues);
         for object in objects {
-            self.see(group_resource, &ticket, Sighting::Object(Config::store(group_resource, &object)));
+            self.see(group_resource, &ticket, Sighting::Object(Config::store(group_resource, &object)), queues);
         }
-        self.see(group_resource, &ticket, Sighting::ListEnds);
+        self.see(group_resource, &ticket, Sighting::ListEnds, queues);
     }
 
     /// Takes note that a type is served otherwise than before, so that nothing is known of it any more.
-    fn start_anew(&mut self, group_resource: &ConfigGroupResource, ticket: &Arc<Ticket>) {
+    fn start_anew(&mut self, group_resource: &ConfigGroupResource, ticket: &Arc<Ticket>, queues: &Queues) {
         if self.types.get(group_resource).is_some_and(|type_| type_.is_watched_by(ticket)) {
-            self.settle(group_resource, State::NotYet);
+            self.settle(group_resource, State::NotYet, queues);
         }
     }
 
     /// Takes note of what is known of a type now.
-    fn settle(&mut self, group_resource: &ConfigGroupResource, state: State) {
+    fn settle(&mut self, group_resource: &ConfigGroupResource, state: State, queues: &Queues) {
         if state != State::Listed {
-            self.clear(group_resource);
+            self.clear(group_resource, queues);
         }
         let Some(type_) = self.types.get_mut(group_resource) else { return };
         if std::mem::replace(&mut type_.state, state) == state {
@@ -391,19 +396,24 @@ impl Configs {
         }
         tell(group_resource, state);
         self.concerned.users.extend(type_.users.iter().chain(type_.users_of.values().flatten()).cloned());
-        self.kept.mark_type(group_resource);
+        self.kept.mark_type(group_resource, queues);
     }
 
     /// Forgets the configurations of a type.
-    fn clear(&mut self, group_resource: &ConfigGroupResource) {
+    fn clear(&mut self, group_resource: &ConfigGroupResource, queues: &Queues) {
         let Some(type_) = self.types.get_mut(group_resource) else { return };
         type_.configs.begin_list();
         let changes = type_.configs.end_list();
-        self.changed(group_resource, changes);
+        self.changed(group_resource, changes, queues);
     }
 
     /// Takes note of changes of configurations, and of whom they concern.
-    fn changed(&mut self, group_resource: &ConfigGroupResource, changes: impl IntoIterator<Item = Change<Stored>>) {
+    fn changed(
+        &mut self,
+        group_resource: &ConfigGroupResource,
+        changes: impl IntoIterator<Item = Change<Stored>>,
+        queues: &Queues,
+    ) {
         for Change { key, old, new } in changes {
             let (old, new) = (old.as_deref().map(|old| &old.spec), new.as_deref().map(|new| &new.spec));
             if old == new {
@@ -411,8 +421,8 @@ impl Configs {
             }
             if let Some(type_) = self.types.get_mut(group_resource) {
                 for content in type_.recount(&key, old, new) {
-                    self.kept.mark(group_resource, &content);
-                    self.kept.mark_who_misses(group_resource, &content);
+                    self.kept.mark(group_resource, &content, queues);
+                    self.kept.mark_who_misses(group_resource, &content, queues);
                 }
                 self.concerned.users.extend(type_.users_of.get(&key).into_iter().flatten().cloned());
             }
@@ -481,30 +491,36 @@ impl Type {
 
 impl Cache {
     /// Takes note of what was seen of a type by who watches it for this ticket.
-    fn see_config(&mut self, group_resource: &ConfigGroupResource, ticket: &Arc<Ticket>, sighting: Sighting<Stored>) {
-        self.configs.see(group_resource, ticket, sighting);
-        self.mark_concerned();
+    fn see_config(
+        &mut self,
+        group_resource: &ConfigGroupResource,
+        ticket: &Arc<Ticket>,
+        sighting: Sighting<Stored>,
+        queues: &Queues,
+    ) {
+        self.configs.see(group_resource, ticket, sighting, queues);
+        self.mark_concerned(queues);
     }
 
     /// Takes note that a type is served otherwise than before, so that nothing is known of it any more.
-    fn start_config_anew(&mut self, group_resource: &ConfigGroupResource, ticket: &Arc<Ticket>) {
-        self.configs.start_anew(group_resource, ticket);
-        self.mark_concerned();
+    fn start_config_anew(&mut self, group_resource: &ConfigGroupResource, ticket: &Arc<Ticket>, queues: &Queues) {
+        self.configs.start_anew(group_resource, ticket, queues);
+        self.mark_concerned(queues);
     }
 
     /// Marks whom the last changes of configurations concern.
-    fn mark_concerned(&mut self) {
+    fn mark_concerned(&mut self, queues: &Queues) {
         let Concerned { users, templated } = std::mem::take(&mut self.configs.concerned);
         for user in users {
             match user {
                 // Whether it is known which versions there are concerns everybody who asks for one.
-                User::Hub => self.mark_all_versions(),
-                User::AddOn(key) => self.queues.rollouts.mark(key),
-                User::OnCluster(key) => self.mark_own_way(&key),
+                User::Hub => self.mark_all_versions(queues),
+                User::AddOn(key) => queues.rollouts.mark(key),
+                User::OnCluster(key) => self.mark_own_way(&key, queues),
             }
         }
         for addon in templated {
-            self.mark_versions_of(&addon);
+            self.mark_versions_of(&addon, queues);
         }
     }
 }

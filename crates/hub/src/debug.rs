@@ -327,7 +327,7 @@ mod tests {
     async fn nothing_is_told_before_the_fleet_is_known() {
         let (client, freshness) = (welcoming(), Freshness::default());
         let clock = ManualClock::at(Timestamp::UNIX_EPOCH).clock();
-        let cache = SharedCache::new(Cache::new(Queues::new(&clock), clock.clone()));
+        let cache = SharedCache::new(Cache::new(clock.clone()), Queues::new(&clock));
         let debugger = Debugger { client: client.clone(), cache, freshness: freshness.clone(), clock };
         let headers = HeaderMap::from_iter([(header::AUTHORIZATION, "Bearer token".parse().expect("a header"))]);
         let path = || Path(("shop".to_owned(), "production".to_owned()));

@@ -69,11 +69,12 @@ pub(crate) struct DefectReports;
 
 impl Reconciler<Cache> for DefectReports {
     type Key = DefectReport;
+    type State = ();
     type Action = NoAction;
 
     const NAME: &'static str = "drover-defect";
 
-    fn plan(&self, _: &Cache, report: &DefectReport, _: Timestamp) -> Plan {
+    fn plan(&self, _: &Cache, report: &DefectReport, (): &mut (), _: Timestamp) -> Plan {
         Plan::default().with_events([Event::warning_about(report.object.clone(), "InvalidObject", &*report.note)])
     }
 }

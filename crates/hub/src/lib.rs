@@ -18,9 +18,7 @@ mod controllers;
 mod debug;
 mod defect;
 mod placement;
-mod refusal;
 mod signer;
-mod stale;
 mod upgrade;
 mod work;
 
@@ -164,8 +162,7 @@ impl Hub {
     pub async fn start(client: Client, options: &Options, clock: Clock) -> Result<Self, Error> {
         let metrics = Metrics::new();
         let freshness = Freshness::default();
-        let queues = Queues::new(&clock);
-        let cache = empty_fleet(options, &queues, &freshness, &metrics, &clock);
+        let cache = empty_cache(options, &freshness, &metrics, &clock);
         let mut foundation = Stage::default();
         let leadership = elect(&client, options, &clock, &metrics, &mut foundation)?;
         Watches { client: &client, cache: &cache, freshness: &freshness, metrics: &metrics, stage: &mut foundation }
@@ -179,7 +176,7 @@ impl Hub {
 
         let tools = Tools { identity: options.identity.clone(), ..Tools::new(cache, gate, clock, metrics) };
         let mut controllers = Stage::default();
-        run_controllers(options, queues, &client, &tools, &mut controllers);
+        run_controllers(options, &client, &tools, &mut controllers);
         Ok(Self { health, debug, controllers, foundation })
     }
 
@@ -204,21 +201,15 @@ impl Hub {
 }
 
 /// A fleet of which nothing is known yet.
-fn empty_fleet(
-    options: &Options,
-    queues: &Queues,
-    freshness: &Freshness,
-    metrics: &Metrics,
-    clock: &Clock,
-) -> SharedCache<Cache> {
-    let mut cache = Cache::new(queues.clone(), clock.clone());
+fn empty_cache(options: &Options, freshness: &Freshness, metrics: &Metrics, clock: &Clock) -> SharedCache<Cache> {
+    let mut cache = Cache::new(clock.clone());
     cache.dialect = options.dialect;
     cache.epoch = options.epoch;
     cache.upgrades.approver.clone_from(&options.approver);
     cache.keeps_clusters = options.controllers.runs(Area::Cluster);
     cache.addons.workshop.metrics = metrics.clone();
-    cache.configs = Configs::new(&options.namespace, queues, freshness);
-    SharedCache::new(cache)
+    cache.configs = Configs::new(&options.namespace, freshness);
+    SharedCache::new(cache, Queues::new(clock))
 }
 
 /// Takes part in the election, if there is one.
@@ -322,7 +313,7 @@ impl Watches<'_> {
         self.all::<AddOnRollout>();
         self.run::<ConfigRevision>(self.informer(watcher::Config::default()).within(namespace));
         self.all::<PartialObjectMeta<CustomResourceDefinition>>();
-        self.cache.update(|cache| cache.configs.watch_own_types());
+        self.cache.update(|cache, queues| cache.configs.watch_own_types(queues));
         let watching = Watching {
             client: self.client.clone(),
             cache: self.cache.clone(),
@@ -364,12 +355,13 @@ trait Watched: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + S
 impl<K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static> Watched for K {}
 
 /// Starts the controllers that the hub is to run.
-fn run_controllers(options: &Options, queues: Queues, client: &Client, tools: &Tools<Cache>, stage: &mut Stage) {
-    stage.control(DefectReports, queues.defects, client, tools);
+fn run_controllers(options: &Options, client: &Client, tools: &Tools<Cache>, stage: &mut Stage) {
+    let queues = tools.cache.queues();
+    stage.control(DefectReports, &queues.defects, client, tools);
     if options.controllers.runs(Area::Cluster) {
-        stage.control(Clusters, queues.clusters, client, tools);
+        stage.control(Clusters, &queues.clusters, client, tools);
         let requests = SigningRequests::new(options.bootstrap_groups.clone(), options.client_ca.clone());
-        stage.control(requests, queues.requests, client, tools);
+        stage.control(requests, &queues.requests, client, tools);
     } else {
         queues.clusters.close();
         queues.requests.close();
@@ -379,48 +371,49 @@ fn run_controllers(options: &Options, queues: Queues, client: &Client, tools: &T
         for set in [DEFAULT_SET, GLOBAL_SET] {
             queues.sets.mark(ObjectKey::cluster_wide(set));
         }
-        stage.control(ClusterSets, queues.sets, client, tools);
-        stage.control(SetBindings, queues.bindings, client, tools);
+        stage.control(ClusterSets, &queues.sets, client, tools);
+        stage.control(SetBindings, &queues.bindings, client, tools);
     } else {
         queues.sets.close();
         queues.bindings.close();
     }
     if options.controllers.runs(Area::Placement) {
-        stage.control(Placements { metrics: tools.metrics.clone() }, queues.placements, client, tools);
+        stage.control(Placements { metrics: tools.metrics.clone() }, &queues.placements, client, tools);
     } else {
         queues.placements.close();
     }
     if options.controllers.runs(Area::AddOn) {
         let installs = Installs::new(options.adopt_existing, tools.metrics.clone());
-        stage.control(installs, queues.installs, client, tools);
-        stage.control(AddOns::default(), queues.addons, client, tools);
-        stage.control(Rollouts::default(), queues.rollouts, client, tools);
-        stage.control(TokenInfrastructure::default(), queues.tokens, client, tools);
-        stage.control(Permissions::default(), queues.permissions, client, tools);
+        stage.control(installs, &queues.installs, client, tools);
+        stage.control(AddOns, &queues.addons, client, tools);
+        stage.control(Rollouts, &queues.rollouts, client, tools);
+        stage.control(TokenInfrastructure, &queues.tokens, client, tools);
+        stage.control(Permissions, &queues.permissions, client, tools);
         let requests = AddOnRequests::new(options.namespace.clone(), options.client_ca.clone());
-        stage.control(requests, queues.addon_requests, client, tools);
-        stage.control(Revisions::default(), queues.revisions, client, tools);
+        stage.control(requests, &queues.addon_requests, client, tools);
+        stage.control(Revisions, &queues.revisions, client, tools);
     } else {
-        let Queues { installs, addons, rollouts, tokens, permissions, addon_requests, revisions, .. } = queues;
-        for queue in [installs, addons, rollouts, tokens, permissions, addon_requests, revisions] {
+        let Queues { installs, addons, tokens, permissions, addon_requests, revisions, .. } = queues;
+        for queue in [installs, addons, tokens, permissions, addon_requests, revisions] {
             queue.close();
         }
+        queues.rollouts.close();
     }
     if options.controllers.runs(Area::Work) {
-        stage.control(ReplicaSets::new(tools.metrics.clone()), queues.work_sets, client, tools);
-        stage.control(Completions, queues.completions, client, tools);
+        stage.control(ReplicaSets::new(tools.metrics.clone()), &queues.work_sets, client, tools);
+        stage.control(Completions, &queues.completions, client, tools);
     } else {
         queues.work_sets.close();
         queues.completions.close();
     }
     if options.controllers.runs(Area::Upgrade) {
-        stage.control(ClusterUpgrades::new(tools.metrics.clone()), queues.upgrades, client, tools);
+        stage.control(ClusterUpgrades::new(tools.metrics.clone()), &queues.upgrades, client, tools);
     } else {
         queues.upgrades.close();
     }
     // Versions are not OCM's.
     if options.controllers.runs(Area::AddOn) && options.dialect == Dialect::Drover {
-        stage.control(HubConfigs, queues.hub_configs, client, tools);
+        stage.control(HubConfigs, &queues.hub_configs, client, tools);
     } else {
         queues.hub_configs.close();
     }

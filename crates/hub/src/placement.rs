@@ -100,11 +100,12 @@ pub(crate) struct Placements {
 
 impl Reconciler<Cache> for Placements {
     type Key = ObjectKey;
+    type State = ();
     type Action = NoAction;
 
     const NAME: &'static str = "drover-placement";
 
-    fn plan(&self, cache: &Cache, key: &ObjectKey, now: Timestamp) -> Plan {
+    fn plan(&self, cache: &Cache, key: &ObjectKey, (): &mut (), now: Timestamp) -> Plan {
         let (Some(placement), Some(judging)) = (cache.placements.get(key), cache.judging.get(key)) else {
             return Plan::default();
         };

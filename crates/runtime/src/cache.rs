@@ -1,28 +1,24 @@
-//! The one state that all controllers of a process share, and how it learns of changes.
+//! The cache that all controllers of a process share, and how objects enter it.
 
 use std::{
     fmt,
     sync::{Arc, PoisonError, RwLock, RwLockReadGuard},
 };
 
+use drover_engine::plan::Controller;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::{Resource, api::ObjectMeta};
 use serde::de::DeserializeOwned;
 
 use crate::{
     decode::{Damaged, Decoded, Defect},
+    queue::Queue,
     store::{Change, ObjectKey, Store},
-    views::Registers,
+    views::{Caches, Registers},
 };
 
-/// A fleet that learns which of its objects cannot be parsed completely.
-pub trait ReportsDefects {
-    /// Takes note of an object with a defect that it did not have before.
-    fn report_defect(&mut self, _object: ObjectReference, _defect: &Defect) {}
-}
-
-/// A fleet that keeps the objects of a kind, and knows whom a change of one concerns.
-pub trait Tracks<K>: Registers<K> + ReportsDefects + Send + Sync + 'static {
+/// A cache of the objects of a kind. A change of one enqueues the keys that depend on it.
+pub trait Tracks<K>: Registers<K> + Caches {
     /// The objects of the kind.
     fn store(&mut self) -> &mut Store<K>;
 
@@ -60,38 +56,67 @@ pub trait Tracks<K>: Registers<K> + ReportsDefects + Send + Sync + 'static {
         Some(object)
     }
 
-    /// Takes note of a change that is in the store already: brings what is derived from it up to date, and marks the
-    /// keys that depend on it.
-    fn changed(&mut self, change: &Change<K>);
+    /// Handles a change that is in the store already: updates what is derived from it, and enqueues
+    /// the keys that depend on it.
+    fn changed(&mut self, change: &Change<K>, queues: &Self::Queues);
 
-    /// Takes note that all objects of the kind that there are have been listed.
-    fn listed(&mut self) {}
+    /// Handles the end of a list: all objects of the kind are in the store.
+    fn listed(&mut self, _queues: &Self::Queues) {}
 
-    /// Takes note of whether changes of the kind are seen at the moment: not while the watch is broken or everything is listed.
-    fn sees(&mut self, _sees: bool) {}
+    /// Notes whether changes of the kind are seen at the moment: not while the watch is broken or
+    /// everything is listed.
+    fn sees(&mut self, _sees: bool, _queues: &Self::Queues) {}
 }
 
-/// The fleet, shared by everybody who reads it and by the informers and writers who change it.
+/// The queues of the controllers that plan from a cache.
+pub trait Enqueue: Send + Sync + 'static {
+    /// Enqueues a key because the plan of another controller says so. A process in which no plan
+    /// does ignores it.
+    fn enqueue(&self, _controller: Controller, _key: &ObjectKey) {}
+
+    /// Enqueues a report on an object with a value that cannot be parsed, and that it did not have before.
+    fn report_defect(&self, _object: ObjectReference, _defect: &Defect) {}
+}
+
+impl Enqueue for () {}
+
+impl<T: Ord + Send + 'static, P: Send + 'static> Enqueue for Arc<Queue<T, P>> {}
+
+/// The cache of a process, shared by controllers that plan from it and by the informers and writers
+/// that change it, with the queues that a change fills.
 ///
-/// It is rebuilt from the API at every start. Nobody holds it across an await: deciding is synchronous.
-pub struct SharedCache<F>(Arc<RwLock<F>>);
+/// It is rebuilt from the API at every start. It is not held across an await: planning is
+/// synchronous. A controller plans from the cache alone, so that planning cannot enqueue or lock
+/// anything.
+pub struct SharedCache<F: Caches>(Arc<Parts<F>>);
 
-impl<F> SharedCache<F> {
-    /// Shares a fleet.
-    pub fn new(cache: F) -> Self {
-        Self(Arc::new(RwLock::new(cache)))
+struct Parts<F: Caches> {
+    cache: RwLock<F>,
+    queues: F::Queues,
+}
+
+impl<F: Caches> SharedCache<F> {
+    /// Shares a cache whose changes fill these queues.
+    pub fn new(cache: F, queues: F::Queues) -> Self {
+        Self(Arc::new(Parts { cache: RwLock::new(cache), queues }))
     }
 
-    /// The fleet as it is now.
+    /// The queues.
+    #[must_use]
+    pub fn queues(&self) -> &F::Queues {
+        &self.0.queues
+    }
+
+    /// The cache as it is now.
     ///
-    /// Somebody who panicked while changing the fleet has left at most one change unfinished, which the next event or list repairs.
+    /// A panic while the cache was changed has left at most one change unfinished, which the next event or list repairs.
     pub fn read(&self) -> RwLockReadGuard<'_, F> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner)
+        self.0.cache.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the fleet in a way that no kind's store tells of.
-    pub fn update<T>(&self, change: impl FnOnce(&mut F) -> T) -> T {
-        change(&mut self.0.write().unwrap_or_else(PoisonError::into_inner))
+    /// Changes something in the cache that is in no store.
+    pub fn update<T>(&self, change: impl FnOnce(&mut F, &F::Queues) -> T) -> T {
+        change(&mut self.0.cache.write().unwrap_or_else(PoisonError::into_inner), &self.0.queues)
     }
 
     /// Takes note of an object as it is now.
@@ -100,7 +125,7 @@ impl<F> SharedCache<F> {
         F: Tracks<K>,
     {
         F::trim(&mut object);
-        self.change(|cache| cache.store().apply(object));
+        self.change(|cache, _| cache.store().apply(object));
     }
 
     /// Takes note of an object as it is now, damaged or not.
@@ -121,20 +146,20 @@ impl<F> SharedCache<F> {
         F: Tracks<K>,
         K: Resource<DynamicType = ()> + Clone + DeserializeOwned,
     {
-        // Parsing takes its time, so it is done before others have to wait for the fleet.
+        // Parsing takes its time, so it is done before others have to wait for the cache.
         let whole = if damaged.defect.is_in_metadata() { damaged.without_defects() } else { F::salvage(damaged) };
         let salvaged = whole.map(|mut object| {
             F::trim(&mut object);
             object
         });
-        self.change(|cache| {
+        self.change(|cache, queues| {
             let store = Tracks::<K>::store(cache);
             let key = ObjectKey::of_meta(&damaged.metadata);
             let object = salvaged.or_else(|| F::fall_back(damaged, store.get(&key).map(|known| &**known)));
             let is_news = store.defect(&key) != Some(&damaged.defect);
             let change = store.apply_damaged(&damaged.metadata, object, damaged.defect.clone());
             if is_news {
-                cache.report_defect(reference::<K>(&damaged.metadata), &damaged.defect);
+                queues.report_defect(reference::<K>(&damaged.metadata), &damaged.defect);
             }
             change
         });
@@ -145,7 +170,7 @@ impl<F> SharedCache<F> {
     where
         F: Tracks<K>,
     {
-        self.change(|cache| Tracks::<K>::store(cache).delete(last));
+        self.change(|cache, _| Tracks::<K>::store(cache).delete(last));
     }
 
     /// All objects of a kind are about to be listed anew.
@@ -154,7 +179,7 @@ impl<F> SharedCache<F> {
         F: Tracks<K>,
     {
         self.sees::<K>(false);
-        self.change(|cache| {
+        self.change(|cache, _| {
             Tracks::<K>::store(cache).begin_list();
             None
         });
@@ -165,8 +190,8 @@ impl<F> SharedCache<F> {
     where
         F: Tracks<K>,
     {
-        self.change(|cache| Tracks::<K>::store(cache).end_list());
-        self.update(|cache| Tracks::<K>::listed(cache));
+        self.change(|cache, _| Tracks::<K>::store(cache).end_list());
+        self.update(Tracks::<K>::listed);
         self.sees::<K>(true);
     }
 
@@ -175,16 +200,16 @@ impl<F> SharedCache<F> {
     where
         F: Tracks<K>,
     {
-        self.update(|cache| Tracks::<K>::sees(cache, sees));
+        self.update(|cache, queues| Tracks::<K>::sees(cache, sees, queues));
     }
 
-    fn change<K, C: IntoIterator<Item = Change<K>>>(&self, change: impl FnOnce(&mut F) -> C)
+    fn change<K, C: IntoIterator<Item = Change<K>>>(&self, change: impl FnOnce(&mut F, &F::Queues) -> C)
     where
         F: Tracks<K>,
     {
-        self.update(|cache| {
-            for change in change(cache) {
-                cache.changed(&change);
+        self.update(|cache, queues| {
+            for change in change(cache, queues) {
+                cache.changed(&change, queues);
             }
         });
     }
@@ -202,14 +227,14 @@ fn reference<K: Resource<DynamicType = ()>>(metadata: &ObjectMeta) -> ObjectRefe
     }
 }
 
-impl<F> Clone for SharedCache<F> {
+impl<F: Caches> Clone for SharedCache<F> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
 }
 
-impl<F> fmt::Debug for SharedCache<F> {
+impl<F: Caches> fmt::Debug for SharedCache<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Shared")
+        f.write_str("SharedCache")
     }
 }

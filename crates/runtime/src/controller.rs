@@ -1,16 +1,17 @@
-//! What takes dirty keys, has somebody decide on each, and writes what was decided.
+//! Takes keys from a queue, has a reconciler plan for each, and carries the plans out.
 
 #[cfg(test)]
 mod tests;
 
 use std::{
+    collections::BTreeMap,
     fmt,
     panic::AssertUnwindSafe,
     pin::pin,
-    sync::{Arc, OnceLock},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
-use drover_engine::plan::{Event, Plan, PlanStep, Write, WriteResult};
+use drover_engine::plan::{Event, Plan, PlanPart, PlanStep, Write, WriteResult};
 use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
 use k8s_openapi::jiff::Timestamp;
 use kube::Client;
@@ -19,14 +20,14 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, error, warn};
 
 use crate::{
-    cache::SharedCache,
+    cache::{Enqueue, SharedCache},
     clock::Clock,
     events::Recorder,
     execute::Execute,
     gate::Gate,
     metrics::{Metrics, Outcome},
     pace::{Failure, Pace, Place},
-    queue::{Done, Queue},
+    queue::{Done, Payload, Queue},
     views::{CacheViews, Caches},
     write::Writer,
 };
@@ -37,32 +38,85 @@ const SUSPICIOUS: u32 = 8;
 /// How many keys of one controller are attended to at one time.
 const CONCURRENCY: usize = 16;
 
-/// Somebody who decides what is to be done about one key.
-pub trait Reconciler<F>: Send + Sync + 'static {
-    /// What is decided on: usually an object.
+/// Plans what is to be done about one key.
+pub trait Reconciler<F: Caches>: Send + Sync + 'static {
+    /// What is planned for: usually an object.
     type Key: Ord + Clone + fmt::Display + Send + Sync + 'static;
+
+    /// What is kept of a key from one plan to the next; `()` if nothing is.
+    type State: KeyState;
 
     /// What it does that takes more than one request; [`NoAction`](drover_engine::plan::NoAction) if nothing does.
     type Action: Execute<F>;
 
-    /// Who it is: in logs and metrics, and as the owner of the fields that it writes.
+    /// Its name: in logs and metrics, and as the owner of the fields that it writes.
     const NAME: &'static str;
 
-    /// Decides, with the fleet in view. It must not wait for anything.
-    fn plan(&self, cache: &F, key: &Self::Key, now: Timestamp) -> Plan<Self::Action>;
+    /// Plans, with the cache in view. It must not wait for anything. A plan may be dropped and made
+    /// again, because it waited for the write limiter: planning twice is harmless.
+    fn plan(&self, cache: &F, key: &Self::Key, state: &mut Self::State, now: Timestamp) -> Plan<Self::Action>;
 
-    /// Takes note that a write of the last plan was not accepted, though the server is not slow; of several that have failed, it
-    /// is the worst. The key is planned again.
-    fn rejected(&self, _key: &Self::Key, _write: &Write, _result: &WriteResult) {}
+    /// What enters the cache after each plan, for other controllers to read.
+    fn publish(&self, _key: &Self::Key, _state: &Self::State) -> Option<Publication<F>> {
+        None
+    }
 
-    /// Takes note of the same of an action.
-    fn failed(&self, _key: &Self::Key, _action: &Self::Action, _result: &WriteResult) {}
+    /// Records what a part of the last plan came to. The parts of a plan are recorded in its order, when all have been
+    /// answered; those that were not sent are not recorded.
+    fn sent(
+        &self,
+        _key: &Self::Key,
+        _state: &mut Self::State,
+        _part: PlanPart<'_, Self::Action>,
+        _result: &WriteResult,
+        _now: Timestamp,
+    ) {
+    }
 }
+
+/// Enters what a plan publishes into the cache.
+pub type Publication<F> = Box<dyn FnOnce(&mut F)>;
+
+/// What a controller keeps of a key from one plan to the next. It is in use by one plan at a time,
+/// and lost when planning panics.
+pub trait KeyState: Default + Send + 'static {
+    /// What an entry of the controller's queue carries beside the key.
+    type Payload: Payload;
+
+    /// Takes over what a queue entry carries.
+    fn mark(&mut self, payload: Self::Payload);
+
+    /// Whether nothing is kept, so that no memory is spent on the key.
+    fn is_empty(&self) -> bool;
+}
+
+impl KeyState for () {
+    type Payload = ();
+
+    fn mark(&mut self, (): ()) {}
+
+    fn is_empty(&self) -> bool {
+        true
+    }
+}
+
+impl<T: Send + 'static> KeyState for Option<T> {
+    type Payload = ();
+
+    fn mark(&mut self, (): ()) {}
+
+    fn is_empty(&self) -> bool {
+        self.is_none()
+    }
+}
+
+/// The queue of a reconciler.
+pub type QueueOf<F, R> = Queue<<R as Reconciler<F>>::Key, <<R as Reconciler<F>>::State as KeyState>::Payload>;
 
 /// What all controllers of a process work with.
 #[derive(Debug)]
-pub struct Tools<F> {
-    /// The fleet that is decided on.
+pub struct Tools<F: Caches> {
+    /// The cache that is planned from.
     pub cache: SharedCache<F>,
     /// Whether it may be written.
     pub gate: Gate,
@@ -74,7 +128,7 @@ pub struct Tools<F> {
     pub metrics: Metrics,
     /// Who this process is, in its events.
     pub identity: Option<String>,
-    /// How answers to writes enter the fleet.
+    /// How answers to writes enter the cache.
     pub views: Arc<CacheViews<F>>,
 }
 
@@ -87,7 +141,7 @@ impl<F: Caches> Tools<F> {
     }
 }
 
-impl<F> Clone for Tools<F> {
+impl<F: Caches> Clone for Tools<F> {
     fn clone(&self) -> Self {
         Self {
             cache: self.cache.clone(),
@@ -102,20 +156,16 @@ impl<F> Clone for Tools<F> {
 }
 
 /// A reconciler at work.
-pub struct Controller<F, R: Reconciler<F>> {
+pub struct Controller<F: Caches, R: Reconciler<F>> {
     reconciler: R,
-    queue: Arc<Queue<R::Key>>,
+    queue: Arc<QueueOf<F, R>>,
+    /// What is kept of keys that nothing is planned for at the moment.
+    states: Mutex<BTreeMap<R::Key, R::State>>,
     writer: Writer<F>,
     /// The writer of actions, once there is one.
     bounded: OnceLock<Writer<F>>,
     recorder: Recorder,
     tools: Tools<F>,
-}
-
-/// A part of a plan that is run by itself.
-enum PlanPart<'a, A> {
-    Write(&'a Write),
-    Action(&'a A),
 }
 
 /// How far a plan was carried out.
@@ -150,10 +200,11 @@ enum Failed<A: PlanStep> {
 }
 
 impl<A: PlanStep> Failed<A> {
-    fn of_part(part: &PlanPart<'_, A>, failure: Failure) -> Box<Self> {
+    fn of_part(part: PlanPart<'_, A>, failure: Failure) -> Box<Self> {
         Box::new(match part {
             PlanPart::Write(write) => Self::Write(Write::clone(write), failure),
             PlanPart::Action(action) => Self::Action(A::clone(action), failure),
+            PlanPart::Event(event) => Self::Event(Event::clone(event), failure),
         })
     }
 
@@ -176,9 +227,9 @@ impl<A: PlanStep> Trouble<A> {
     }
 }
 
-impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
+impl<F: Caches, R: Reconciler<F>> Controller<F, R> {
     /// A controller that attends to the keys of a queue.
-    pub fn new(reconciler: R, queue: Arc<Queue<R::Key>>, client: Client, tools: Tools<F>) -> Self {
+    pub fn new(reconciler: R, queue: Arc<QueueOf<F, R>>, client: Client, tools: Tools<F>) -> Self {
         let recorder = Recorder::new(client.clone(), R::NAME, tools.identity.as_deref(), tools.clock.clone());
         let writer = Writer {
             client,
@@ -187,7 +238,7 @@ impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
             views: Arc::clone(&tools.views),
             manager: R::NAME,
         };
-        Self { reconciler, queue, writer, bounded: OnceLock::new(), recorder, tools }
+        Self { reconciler, queue, states: Mutex::default(), writer, bounded: OnceLock::new(), recorder, tools }
     }
 
     /// Attends to keys until `shutdown`, then finishes what is being written.
@@ -217,13 +268,17 @@ impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
 
     async fn attend(&self, key: R::Key, shutdown: &CancellationToken) {
         let begun = Instant::now();
-        let work = AssertUnwindSafe(self.reconcile(&key, shutdown));
+        let mut state = self.states().remove(&key).unwrap_or_default();
+        let work = AssertUnwindSafe(self.reconcile(&key, &mut state, shutdown));
         let result = work.catch_unwind().await.unwrap_or(Err(Trouble::Panicked));
+        // A state that planning has panicked over may be half changed: it is rebuilt.
+        if !matches!(result, Err(Trouble::Panicked)) && !state.is_empty() {
+            self.states().insert(key.clone(), state);
+        }
         let (outcome, done) = match result {
             Ok(wake) => (Outcome::Ok, Done::Well(wake)),
             Err(trouble) => {
                 self.report(&key, &trouble);
-                self.notify(&key, &trouble);
                 let done = if trouble.outcome() == Outcome::Conflict { Done::Overtaken } else { Done::Failed };
                 (trouble.outcome(), done)
             }
@@ -232,31 +287,26 @@ impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
         self.queue.done(&key, done);
     }
 
-    /// Tells the reconciler of what has failed, unless the same is to be sent again.
-    fn notify(&self, key: &R::Key, trouble: &Trouble<R::Action>) {
-        let Trouble::Failed(failed) = trouble else { return };
-        match (&**failed, failed.result()) {
-            (_, result) if result.is_slow() => {}
-            (Failed::Write(write, _), result) => self.reconciler.rejected(key, write, result),
-            (Failed::Action(action, _), result) => self.reconciler.failed(key, action, result),
-            (Failed::Event(..), _) => {}
-        }
+    fn states(&self) -> MutexGuard<'_, BTreeMap<R::Key, R::State>> {
+        self.states.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Decides, and writes what was decided. After a wait it is decided anew: meanwhile much may have changed.
+    /// Plans, and carries the plan out. After a wait it is planned anew: meanwhile much may have changed.
     async fn reconcile(
         &self,
         key: &R::Key,
+        state: &mut R::State,
         shutdown: &CancellationToken,
     ) -> Result<Option<Timestamp>, Trouble<R::Action>> {
         let mut place = None;
         loop {
-            let plan = self.reconciler.plan(&self.tools.cache.read(), key, self.tools.clock.now());
-            match self.write(key, &plan.ordered, place).await? {
+            let plan = self.plan(key, state);
+            match self.write(key, state, &plan.ordered, place).await? {
                 Written::All => {
-                    let parallel = self.run_parallel(key, &plan, shutdown).await;
-                    // What has happened is written down by now, and is not found out again when some of the others have to be repeated.
-                    self.say(key, &plan.events, shutdown).await;
+                    let parallel = self.run_parallel(key, state, &plan, shutdown).await;
+                    // The ordered writes record what has happened, so that it is not found out again when some of the others have to be
+                    // repeated.
+                    self.announce(key, state, &plan.events, shutdown).await;
                     return parallel.map(|()| plan.wake);
                 }
                 Written::UntilBusy => place = Some(self.wait_for_place(shutdown).await?),
@@ -264,10 +314,27 @@ impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
         }
     }
 
+    /// Plans with what the key's entries carry, publishes, and enqueues what follows for other controllers.
+    fn plan(&self, key: &R::Key, state: &mut R::State) -> Plan<R::Action> {
+        let plan = {
+            let cache = self.tools.cache.read();
+            state.mark(self.queue.payload(key));
+            self.reconciler.plan(&cache, key, state, self.tools.clock.now())
+        };
+        if let Some(publish) = self.reconciler.publish(key, state) {
+            self.tools.cache.update(|cache, _| publish(cache));
+        }
+        for (controller, key) in &plan.enqueue {
+            self.tools.cache.queues().enqueue(*controller, key);
+        }
+        plan
+    }
+
     /// Writes one after the other, as long as there is a place at once.
     async fn write(
         &self,
         key: &R::Key,
+        state: &mut R::State,
         writes: &[Write],
         mut place: Option<Place>,
     ) -> Result<Written, Trouble<R::Action>> {
@@ -275,7 +342,10 @@ impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
             let Some(place) = place.take().or_else(|| self.tools.pace.try_begin()) else {
                 return Ok(Written::UntilBusy);
             };
-            self.run_part(key, PlanPart::Write(write), place).await?;
+            let part = PlanPart::Write(write);
+            let result = self.run_part(key, part, place).await;
+            self.record(key, state, part, &result);
+            result?;
         }
         Ok(Written::All)
     }
@@ -285,21 +355,23 @@ impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
     async fn run_parallel(
         &self,
         key: &R::Key,
+        state: &mut R::State,
         plan: &Plan<R::Action>,
         shutdown: &CancellationToken,
     ) -> Result<(), Trouble<R::Action>> {
-        let (mut under_way, mut troubles) = (FuturesUnordered::new(), Vec::new());
-        for part in plan.actions.iter().map(PlanPart::Action).chain(plan.parallel.iter().map(PlanPart::Write)) {
+        let parts = plan.actions.iter().map(PlanPart::Action).chain(plan.parallel.iter().map(PlanPart::Write));
+        let (mut under_way, mut results, mut troubles) = (FuturesUnordered::new(), Vec::new(), Vec::new());
+        for (index, part) in parts.enumerate() {
             // One asks for a place at a time, so that others get theirs in between.
             let mut place = pin!(self.wait_for_next_place(shutdown));
             let place = loop {
                 tokio::select! {
                     place = &mut place => break place,
-                    Some(result) = under_way.next() => troubles.extend(Result::err(result)),
+                    Some(result) = under_way.next() => results.push(result),
                 }
             };
             match place {
-                Ok(place) => under_way.push(self.run_part(key, part, place)),
+                Ok(place) => under_way.push(async move { (index, part, self.run_part(key, part, place).await) }),
                 Err(trouble) => {
                     troubles.push(trouble);
                     break;
@@ -307,6 +379,11 @@ impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
             }
         }
         while let Some(result) = under_way.next().await {
+            results.push(result);
+        }
+        results.sort_by_key(|(index, ..)| *index);
+        for (_, part, result) in results {
+            self.record(key, state, part, &result);
             troubles.extend(result.err());
         }
         for trouble in &troubles {
@@ -317,6 +394,22 @@ impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
             one.outcome().cmp(&other.outcome()).then_with(|| other.to_string().cmp(&one.to_string()))
         };
         troubles.into_iter().max_by(worst).map_or(Ok(()), Err)
+    }
+
+    /// Has the reconciler record what a part came to, if it was sent.
+    fn record(
+        &self,
+        key: &R::Key,
+        state: &mut R::State,
+        part: PlanPart<'_, R::Action>,
+        result: &Result<(), Trouble<R::Action>>,
+    ) {
+        let result = match result {
+            Ok(()) => &WriteResult::Done,
+            Err(Trouble::Failed(failed)) => failed.result(),
+            Err(Trouble::GateShut | Trouble::Ending | Trouble::Panicked) => return,
+        };
+        self.reconciler.sent(key, state, part, result, self.tools.clock.now());
     }
 
     /// Waits for a place for one more of several writes. A gate that was shut meanwhile ends them all: when it opens again, much
@@ -343,8 +436,9 @@ impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
                 let acting = Box::pin(action.execute(self.bounded().clone()));
                 place.send_several(acting).await.map(|()| self.count(action))
             }
+            PlanPart::Event(event) => place.send(self.recorder.send(event)).await,
         };
-        result.map_err(|failure| Trouble::Failed(Failed::of_part(&part, failure)))
+        result.map_err(|failure| Trouble::Failed(Failed::of_part(part, failure)))
     }
 
     fn count(&self, step: &impl PlanStep) {
@@ -359,20 +453,19 @@ impl<F: Send + Sync + 'static, R: Reconciler<F>> Controller<F, R> {
         })
     }
 
-    /// Says what there is to say. Nothing depends on it, so that it is lost if it fails.
-    async fn say(&self, key: &R::Key, events: &[Event], shutdown: &CancellationToken) {
+    /// Records events. Nothing depends on them, so that one is lost if it fails.
+    async fn announce(&self, key: &R::Key, state: &mut R::State, events: &[Event], shutdown: &CancellationToken) {
         for event in events {
-            if let Err(trouble) = self.say_one(event, shutdown).await {
+            let part = PlanPart::Event(event);
+            let result = match self.wait_for_place(shutdown).await {
+                Ok(place) => self.run_part(key, part, place).await,
+                Err(trouble) => Err(trouble),
+            };
+            if let Err(trouble) = &result {
                 debug!(controller = R::NAME, %key, %trouble, "an event is lost");
             }
+            self.record(key, state, part, &result);
         }
-    }
-
-    async fn say_one(&self, event: &Event, shutdown: &CancellationToken) -> Result<(), Trouble<R::Action>> {
-        let place = self.wait_for_place(shutdown).await?;
-        self.check_gate()?;
-        let sent = place.send(self.recorder.send(event)).await;
-        sent.map_err(|failure| Trouble::Failed(Box::new(Failed::Event(event.clone(), failure))))
     }
 
     /// Waits for a place among those who write, but not when the process ends: a busy server can ask for a long pause.

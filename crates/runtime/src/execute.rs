@@ -2,12 +2,12 @@
 
 use drover_engine::plan::{NoAction, PlanStep, WriteResult};
 
-use crate::write::Writer;
+use crate::{views::Caches, write::Writer};
 
 /// An action with its executor.
-pub trait Execute<F>: PlanStep {
+pub trait Execute<F: Caches>: PlanStep {
     /// Does it. It may take as long as it likes, but each of its requests is answered in time, or
-    /// fails. What it learns of objects it enters into the fleet.
+    /// fails. What it learns of objects it enters into the cache.
     fn execute(&self, writer: Writer<F>) -> impl Future<Output = Result<(), ActionError>> + Send;
 }
 
@@ -33,7 +33,7 @@ impl ActionError {
     }
 }
 
-impl<F: Send + Sync> Execute<F> for NoAction {
+impl<F: Caches> Execute<F> for NoAction {
     async fn execute(&self, _: Writer<F>) -> Result<(), ActionError> {
         match *self {}
     }

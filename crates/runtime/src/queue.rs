@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use drover_engine::tracker::Dirty;
 use k8s_openapi::jiff::Timestamp;
 use tokio::sync::Notify;
 
@@ -16,17 +17,44 @@ const FIRST_REST: Duration = Duration::from_millis(50);
 /// How long a key rests at most.
 const LONGEST_REST: Duration = Duration::from_mins(1);
 
+/// What an entry of a queue carries beside its key, for example which members have changed.
+pub trait Payload: Default + Send + 'static {
+    /// Adds what a further mark of the same key carries.
+    fn merge(&mut self, other: Self);
+
+    /// Whether it says nothing.
+    fn is_empty(&self) -> bool;
+}
+
+impl Payload for () {
+    fn merge(&mut self, (): Self) {}
+
+    fn is_empty(&self) -> bool {
+        true
+    }
+}
+
+impl Payload for Dirty {
+    fn merge(&mut self, other: Self) {
+        Self::merge(self, other);
+    }
+
+    fn is_empty(&self) -> bool {
+        Self::is_empty(self)
+    }
+}
+
 /// A queue of keys. A key is handed to one taker at a time; if it is marked meanwhile it comes again afterwards.
 #[derive(Debug)]
-pub struct Queue<T: Ord> {
+pub struct Queue<T: Ord, P = ()> {
     clock: Clock,
-    state: Mutex<State<T>>,
+    state: Mutex<State<T, P>>,
     /// Told whenever a key may have become ready.
     changed: Notify,
 }
 
 #[derive(Debug)]
-struct State<T: Ord> {
+struct State<T: Ord, P> {
     /// What can be taken, in the order in which it was marked.
     ready: VecDeque<T>,
     /// The same, to find out whether a key is in it.
@@ -35,6 +63,8 @@ struct State<T: Ord> {
     taken: BTreeSet<T>,
     /// What was marked while it was taken.
     again: BTreeSet<T>,
+    /// What marks carry that nobody has asked for yet.
+    payloads: BTreeMap<T, P>,
     /// When keys want attention although nothing has marked them.
     wake: BTreeSet<(Timestamp, T)>,
     wake_of: BTreeMap<T, Timestamp>,
@@ -54,7 +84,7 @@ pub enum Done {
     Overtaken,
 }
 
-impl<T: Ord + Clone> Queue<T> {
+impl<T: Ord + Clone, P: Payload> Queue<T, P> {
     /// A queue without keys.
     #[must_use]
     pub fn new(clock: Clock) -> Self {
@@ -63,6 +93,7 @@ impl<T: Ord + Clone> Queue<T> {
             is_ready: BTreeSet::new(),
             taken: BTreeSet::new(),
             again: BTreeSet::new(),
+            payloads: BTreeMap::new(),
             wake: BTreeSet::new(),
             wake_of: BTreeMap::new(),
             failures: BTreeMap::new(),
@@ -73,8 +104,23 @@ impl<T: Ord + Clone> Queue<T> {
 
     /// Marks a key as needing attention.
     pub fn mark(&self, key: T) {
-        self.state().mark(key);
+        self.mark_with(key, P::default());
+    }
+
+    /// Marks a key as needing attention, and adds to what its entry carries.
+    pub fn mark_with(&self, key: T, payload: P) {
+        self.state().mark_with(key, payload);
         self.changed.notify_one();
+    }
+
+    /// Adds to what the next entry of a key carries. The key is not enqueued for it.
+    pub fn carry(&self, key: T, payload: P) {
+        self.state().carry(key, payload);
+    }
+
+    /// Takes what the marks of a key have carried until now, those since it was taken among them.
+    pub fn payload(&self, key: &T) -> P {
+        self.state().payloads.remove(key).unwrap_or_default()
     }
 
     /// Takes a mark back: there is nothing to attend to any more. A key that is taken is not concerned.
@@ -83,6 +129,7 @@ impl<T: Ord + Clone> Queue<T> {
         if state.is_ready.remove(key) {
             state.ready.retain(|ready| ready != key);
         }
+        state.payloads.remove(key);
     }
 
     /// Takes no marks any more: nobody will attend to them.
@@ -91,6 +138,7 @@ impl<T: Ord + Clone> Queue<T> {
         state.is_closed = true;
         state.ready.clear();
         state.is_ready.clear();
+        state.payloads.clear();
     }
 
     /// How many keys are ready to be taken.
@@ -134,12 +182,23 @@ impl<T: Ord + Clone> Queue<T> {
         self.changed.notify_one();
     }
 
-    fn state(&self) -> MutexGuard<'_, State<T>> {
+    fn state(&self) -> MutexGuard<'_, State<T, P>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<T: Ord + Clone> State<T> {
+impl<T: Ord + Clone, P: Payload> State<T, P> {
+    fn mark_with(&mut self, key: T, payload: P) {
+        self.carry(key.clone(), payload);
+        self.mark(key);
+    }
+
+    fn carry(&mut self, key: T, payload: P) {
+        if !self.is_closed && !payload.is_empty() {
+            self.payloads.entry(key).or_default().merge(payload);
+        }
+    }
+
     fn mark(&mut self, key: T) {
         if self.is_closed {
             return;

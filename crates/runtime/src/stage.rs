@@ -1,13 +1,15 @@
 //! Tasks that end together: those of a stage that others rely on end after those others.
 
+use std::sync::Arc;
+
 use kube::Client;
 use tokio::{sync::watch, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    controller::{Controller, Reconciler, Tools},
+    controller::{Controller, QueueOf, Reconciler, Tools},
     lease::Leadership,
-    queue::Queue,
+    views::Caches,
 };
 
 /// Tasks that end together.
@@ -35,14 +37,14 @@ impl Stage {
     }
 
     /// Has somebody attend to the keys of a queue, on the server that `client` reaches.
-    pub fn control<F: Send + Sync + 'static, R: Reconciler<F>>(
+    pub fn control<F: Caches, R: Reconciler<F>>(
         &mut self,
         reconciler: R,
-        queue: std::sync::Arc<Queue<R::Key>>,
+        queue: &Arc<QueueOf<F, R>>,
         client: &Client,
         tools: &Tools<F>,
     ) {
-        let controller = Controller::new(reconciler, queue, client.clone(), tools.clone());
+        let controller = Controller::new(reconciler, Arc::clone(queue), client.clone(), tools.clone());
         self.spawn_until_told(|end| controller.run(end));
     }
 

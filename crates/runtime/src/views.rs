@@ -1,6 +1,6 @@
 //! Which kinds a process caches, and how the answer to a write enters the cache.
 //!
-//! A write names its kind, and the [view](CacheView) in which the process caches it. A fleet lists
+//! A write names its kind, and the [view](CacheView) in which the process caches it. A cache lists
 //! all its views with [`caches!`](crate::caches). It cannot track a type that is not in the list, so
 //! whatever is planned from the cache can be entered into it again.
 
@@ -11,26 +11,32 @@ use kube::{Resource, api::ObjectMeta};
 use serde::de::DeserializeOwned;
 
 use crate::{
-    cache::{SharedCache, Tracks},
+    cache::{Enqueue, SharedCache, Tracks},
     decode::Decoded,
 };
 
-/// A fleet with `K` in its table of views. [`caches!`](crate::caches) implements it.
+/// A cache with `K` in its table of views. [`caches!`](crate::caches) implements it.
 pub trait Registers<K> {}
 
-/// A fleet with a table of views. [`caches!`](crate::caches) implements it.
-pub trait Caches: Sized {
+/// A cache with a table of views. [`caches!`](crate::caches) implements it.
+pub trait Caches: Sized + Send + Sync + 'static {
+    /// What changes of its objects fill.
+    type Queues: Enqueue;
+
     /// The table.
     fn views() -> CacheViews<Self>;
 }
 
-/// Lists all kinds that a fleet tracks, each by the type in which it is cached.
+/// Names the queues of a cache, and lists all kinds that it tracks, each by the type in which it is
+/// cached.
 #[macro_export]
 macro_rules! caches {
-    ($cache:ty: $($kind:ty),* $(,)?) => {
+    ($cache:ty => $queues:ty; $($kind:ty),* $(,)?) => {
         $(impl $crate::views::Registers<$kind> for $cache {})*
 
         impl $crate::views::Caches for $cache {
+            type Queues = $queues;
+
             fn views() -> $crate::views::CacheViews<Self> {
                 $crate::views::CacheViews::default()$(.with::<$kind>())*
             }
@@ -38,30 +44,30 @@ macro_rules! caches {
     };
 }
 
-/// How answers enter the caches of a fleet.
-pub struct CacheViews<F>(HashMap<CacheView, Cached<F>>);
+/// How answers enter a cache.
+pub struct CacheViews<F: Caches>(HashMap<CacheView, Cached<F>>);
 
-/// How answers enter one cache.
-pub(crate) struct Cached<F> {
+/// How answers of one kind enter it.
+pub(crate) struct Cached<F: Caches> {
     /// Decodes an object and enters it.
     pub(crate) receive: fn(&SharedCache<F>, &str) -> Result<(), serde_json::Error>,
     /// Removes the object that last had this metadata.
     pub(crate) remove: fn(&SharedCache<F>, &ObjectMeta),
 }
 
-impl<F> Default for CacheViews<F> {
+impl<F: Caches> Default for CacheViews<F> {
     fn default() -> Self {
         Self(HashMap::new())
     }
 }
 
-impl<F> fmt::Debug for CacheViews<F> {
+impl<F: Caches> fmt::Debug for CacheViews<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.0.keys()).finish()
     }
 }
 
-impl<F> CacheViews<F> {
+impl<F: Caches> CacheViews<F> {
     /// The same table with one more kind.
     #[must_use]
     pub fn with<K>(mut self) -> Self

@@ -22,10 +22,10 @@ use crate::{
 };
 
 /// Sends writes in the name of one controller.
-pub struct Writer<F> {
+pub struct Writer<F: Caches> {
     /// The client that it writes with.
     pub client: Client,
-    /// The fleet that answers enter.
+    /// The cache that answers enter.
     pub cache: SharedCache<F>,
     /// The time.
     pub clock: Clock,
@@ -34,7 +34,7 @@ pub struct Writer<F> {
     pub(crate) manager: &'static str,
 }
 
-impl<F> Clone for Writer<F> {
+impl<F: Caches> Clone for Writer<F> {
     fn clone(&self) -> Self {
         Self {
             client: self.client.clone(),
@@ -46,7 +46,7 @@ impl<F> Clone for Writer<F> {
     }
 }
 
-impl<F> fmt::Debug for Writer<F> {
+impl<F: Caches> fmt::Debug for Writer<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Writer").field(&self.manager).finish()
     }
@@ -65,8 +65,8 @@ impl<F: Caches> Writer<F> {
 #[error("this is a bug: {0} is not among the kinds that this process caches")]
 struct NotCached(String);
 
-impl<F> Writer<F> {
-    /// Sends a write. What the server answers enters the fleet before this returns.
+impl<F: Caches> Writer<F> {
+    /// Sends a write. What the server answers enters the cache before this returns.
     pub async fn send(&self, write: &Write) -> Result<(), kube::Error> {
         let view = write.kind().view;
         let cached = self.views.get(view).ok_or_else(|| kube::Error::Service(NotCached(view.to_string()).into()))?;
@@ -83,7 +83,7 @@ impl<F> Writer<F> {
         Ok(())
     }
 
-    /// Takes an object that is gone out of the fleet, as it was last read.
+    /// Takes an object that is gone out of the cache, as it was last read.
     fn remove(&self, cached: &Cached<F>, write: &Write) {
         if let Some(last) = last_read(write) {
             (cached.remove)(&self.cache, &last);

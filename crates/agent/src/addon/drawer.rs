@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use drover_api::names::KEPT_BY_LABEL;
 use drover_engine::registration::enrolment::{Access, Imprint, Kept, Means, Place, Proof};
 use drover_runtime::{
-    cache::{ReportsDefects, Tracks},
+    cache::Tracks,
     caches,
     store::{Change, Store},
 };
@@ -56,20 +56,18 @@ impl Drawer {
     }
 }
 
-caches!(Drawer: Secret);
-
-impl ReportsDefects for Drawer {}
+caches!(Drawer => (); Secret);
 
 impl Tracks<Secret> for Drawer {
     fn store(&mut self) -> &mut Store<Secret> {
         &mut self.secrets
     }
 
-    fn changed(&mut self, _: &Change<Secret>) {
+    fn changed(&mut self, _: &Change<Secret>, (): &()) {
         self.seen.send_modify(|times| *times += 1);
     }
 
-    fn listed(&mut self) {
+    fn listed(&mut self, (): &()) {
         self.is_listed = true;
         self.seen.send_modify(|times| *times += 1);
     }

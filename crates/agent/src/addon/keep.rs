@@ -126,7 +126,7 @@ impl Attempts {
 impl Keeping {
     /// Keeps it until the end. What is being written is finished.
     pub(super) async fn run(self, end: CancellationToken) {
-        let drawer = SharedCache::new(Drawer::default());
+        let drawer = SharedCache::new(Drawer::default(), ());
         let mut seen = drawer.read().seen();
         let watching = AbortOnDropHandle::new(tokio::spawn(self.informer().run(drawer.clone())));
         let (mut unsaved, mut attempts) = (None, Attempts::default());
@@ -203,7 +203,7 @@ impl Keeping {
     }
 
     fn note(&self, outcome: Outcome) {
-        self.trade.roster.update(|roster| roster.note(&self.place, &self.enrolment.addon, outcome));
+        self.trade.roster.update(|roster, queue| roster.note(&self.place, &self.enrolment.addon, outcome, queue));
     }
 
     /// Gets credentials from the hub where there are none that are good, and writes them. It ends early when it is told to.

@@ -26,7 +26,7 @@ impl LeaseWatch {
 
     fn saw(&self, lease: impl Into<Option<Seen>>) {
         let lease = lease.into();
-        self.roster.update(|roster| roster.saw(&self.post, lease));
+        self.roster.update(|roster, queue| roster.saw(&self.post, lease, queue));
     }
 }
 

@@ -15,10 +15,11 @@ pub(crate) struct Reports;
 
 impl Reconciler<Roster> for Reports {
     type Key = ObjectKey;
+    type State = ();
     type Action = NoAction;
     const NAME: &'static str = "registration-agent";
 
-    fn plan(&self, roster: &Roster, key: &ObjectKey, now: Timestamp) -> Plan {
+    fn plan(&self, roster: &Roster, key: &ObjectKey, (): &mut (), now: Timestamp) -> Plan {
         let Some(addon) = roster.addons.get(key) else { return Plan::default() };
         let outcomes = roster.outcomes(addon);
         let outcomes: Vec<_> = outcomes.iter().map(|(enrolment, outcome)| (enrolment, outcome)).collect();

@@ -26,10 +26,11 @@ pub(crate) struct Applying;
 
 impl Reconciler<Site> for Applying {
     type Key = ObjectKey;
+    type State = ();
     type Action = ApplyPass;
     const NAME: &'static str = "work-agent";
 
-    fn plan(&self, site: &Site, key: &ObjectKey, now: Timestamp) -> Plan<ApplyPass> {
+    fn plan(&self, site: &Site, key: &ObjectKey, (): &mut (), now: Timestamp) -> Plan<ApplyPass> {
         // What is left of a work that is gone is cleared away elsewhere.
         let Some(work) = site.works.get(key) else { return Plan::default() };
         let applied = site.applied.get(&site.applied_key(&key.name));
@@ -113,7 +114,7 @@ impl Execute<Site> for ApplyPass {
         let Writer { client: managed, cache: site, clock, .. } = writer;
         Attendance { managed, site: site.clone(), clock, work, applied }.attend().await?;
         // Whether there is more to do, and when, is decided anew.
-        site.read().queues.applying.mark(key);
+        site.queues().applying.mark(key);
         Ok(())
     }
 }

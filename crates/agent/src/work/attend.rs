@@ -119,8 +119,8 @@ impl Attendance {
 
     /// Has objects be watched from before they are written, so that nothing is missed of what becomes of them.
     fn watch_for(&self, targets: &BTreeMap<usize, Result<Target, NotApplied>>) {
-        self.site.update(|site| {
-            site.progress(&self.work, |course| {
+        self.site.update(|site, queues| {
+            site.progress(&self.work, queues, |course| {
                 for (ordinal, target) in targets {
                     if let (Some(piece), Ok(target)) = (course.pieces.get_mut(*ordinal), target) {
                         piece.place = Some(Place::of(target));
@@ -137,7 +137,7 @@ impl Attendance {
             return Ok(located.clone());
         }
         let located = kinds::locate(&self.managed, &kind).await?;
-        self.site.update(|site| site.kinds.note(kind, located.clone()));
+        self.site.update(|site, _| site.kinds.note(kind, located.clone()));
         Ok(located)
     }
 
@@ -289,8 +289,8 @@ impl Attendance {
         let said = (outcome.retry != Retry::Establishing).then(|| entry(self.former(&item.piece), &fact, &moment));
         let now = moment.now;
         let work = self.work.name_any();
-        self.site.update(|site| {
-            site.progress(&self.work, |course| {
+        self.site.update(|site, queues| {
+            site.progress(&self.work, queues, |course| {
                 let Some(piece) = course.pieces.get_mut(item.ordinal) else { return };
                 piece.meta = meta;
                 piece.place = target.map(Place::of);
@@ -348,8 +348,8 @@ impl Attendance {
         let now = self.clock.now();
         // What may not be removed yet, because the hub has to be told first, is looked at again.
         let is_cleared = kept.is_empty();
-        self.site.update(|site| {
-            site.progress(&self.work, |course| course.leftovers.note(is_cleared, now));
+        self.site.update(|site, queues| {
+            site.progress(&self.work, queues, |course| course.leftovers.note(is_cleared, now));
             site.index(&work);
         });
         Ok(())

@@ -31,10 +31,11 @@ pub(crate) struct Clearing;
 
 impl Reconciler<Site> for Clearing {
     type Key = ObjectKey;
+    type State = ();
     type Action = ClearPass;
     const NAME: &'static str = "work-agent-clearing";
 
-    fn plan(&self, site: &Site, key: &ObjectKey, now: Timestamp) -> Plan<ClearPass> {
+    fn plan(&self, site: &Site, key: &ObjectKey, (): &mut (), now: Timestamp) -> Plan<ClearPass> {
         let Some(applied) = site.applied.get(key).filter(|applied| is_of_agent(applied, &site.settings.agent_id))
         else {
             return Plan::default();

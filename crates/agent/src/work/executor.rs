@@ -75,7 +75,7 @@ pub(super) async fn check(
         if !account.may(managed, verb, target).await? {
             return Ok(Err(account.denial(verb, target)));
         }
-        site.update(|site| site.rights.note(right, now));
+        site.update(|site, _| site.rights.note(right, now));
     }
     let gives_rights = target.manifest.group == "rbac.authorization.k8s.io" && RIGHTS.contains(&&*target.resource);
     if gives_rights { account.give(managed, target).await } else { Ok(Ok(())) }

@@ -1,10 +1,6 @@
 //! Who tells the hub how works are.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::time::Duration;
 
 use drover_api::{names::WORK_FINALIZER, work::ManifestWork};
 use drover_engine::{
@@ -21,15 +17,12 @@ use super::site::Site;
 const FREE_REPORTS: u32 = 10;
 const REST: Duration = Duration::from_secs(1);
 
-/// Who tells.
-#[derive(Default)]
-pub(crate) struct Reporting {
-    told: Mutex<BTreeMap<ObjectKey, Told>>,
-}
+/// Writes the status of works.
+pub(crate) struct Reporting;
 
 /// How often the hub was told of a work lately. An object of it may change all the time, and the hub need not hear of each change.
 #[derive(Clone, Copy, Debug, Default)]
-struct Told {
+pub(crate) struct Told {
     /// When it is forgotten that something was told at all.
     forgotten: Option<Timestamp>,
 }
@@ -52,36 +45,34 @@ impl Told {
 
 impl Reconciler<Site> for Reporting {
     type Key = ObjectKey;
+    type State = Option<Told>;
     type Action = NoAction;
     const NAME: &'static str = "work-agent";
 
-    fn plan(&self, site: &Site, key: &ObjectKey, now: Timestamp) -> Plan {
+    fn plan(&self, site: &Site, key: &ObjectKey, told: &mut Option<Told>, now: Timestamp) -> Plan {
         let Some(work) = site.works.get(key) else {
-            self.told.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
+            *told = None;
             return Plan::default();
         };
         let has_finalizer = work.finalizers().iter().any(|finalizer| finalizer == WORK_FINALIZER);
         let is_left = site.applied.has(&site.applied_key(&key.name));
         let write = match (work.metadata.deletion_timestamp.is_some(), has_finalizer) {
-            (true, true) if is_left => told(work, |status, generation| deleting(status, generation, now)),
+            (true, true) if is_left => with_status(work, |status, generation| deleting(status, generation, now)),
             (true, true) => finalized(work, false),
             (true, false) => None,
             (false, false) => finalized(work, true),
-            (false, true) => return self.paced(key, report(site, work, now), now),
+            (false, true) => return paced(told, report(site, work, now), now),
         };
         write.into_iter().collect()
     }
 }
 
-impl Reporting {
-    /// A report, or when it is to be made.
-    fn paced(&self, key: &ObjectKey, report: Option<Write>, now: Timestamp) -> Plan {
-        let Some(report) = report else { return Plan::default() };
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        match told.entry(key.clone()).or_default().once_more(now) {
-            Ok(()) => Plan::from_iter([report]),
-            Err(later) => Plan { wake: Some(later), ..Plan::default() },
-        }
+/// A report, or when it is to be made.
+fn paced(told: &mut Option<Told>, report: Option<Write>, now: Timestamp) -> Plan {
+    let Some(report) = report else { return Plan::default() };
+    match told.get_or_insert_default().once_more(now) {
+        Ok(()) => Plan::from_iter([report]),
+        Err(later) => Plan { wake: Some(later), ..Plan::default() },
     }
 }
 
@@ -92,10 +83,10 @@ fn report(site: &Site, work: &ManifestWork, now: Timestamp) -> Option<Write> {
         site.course(&work.name_any()).filter(|course| course.generation == generation && course.is_settled())?;
     let entries: Vec<_> = course.pieces.iter().filter_map(|piece| piece.entry.clone()).collect();
     let moment = Moment { generation, now, raw_json: site.settings.raw_json };
-    told(work, |status, _| work_status(status, entries, &moment))
+    with_status(work, |status, _| work_status(status, entries, &moment))
 }
 
-fn told(
+fn with_status(
     work: &ManifestWork,
     status: impl FnOnce(Option<&drover_api::work::ManifestWorkStatus>, i64) -> drover_api::work::ManifestWorkStatus,
 ) -> Option<Write> {

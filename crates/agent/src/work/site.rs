@@ -9,7 +9,7 @@ use std::{
 use drover_api::work::{AppliedManifestWork, ManifestWork};
 use drover_engine::work::{self, Presence, RawJson};
 use drover_runtime::{
-    cache::{ReportsDefects, Tracks},
+    cache::{Enqueue, Tracks},
     caches,
     clock::Clock,
     decode::Damaged,
@@ -71,12 +71,11 @@ pub(crate) struct Site {
     pub(crate) rights: Rights,
     courses: BTreeMap<WorkName, Course>,
     index: Index,
-    pub(crate) queues: Queues,
     clock: Clock,
 }
 
 impl Site {
-    pub(crate) fn new(settings: Settings, queues: Queues, clock: Clock) -> Self {
+    pub(crate) fn new(settings: Settings, clock: Clock) -> Self {
         Self {
             settings,
             works: Store::default(),
@@ -85,7 +84,6 @@ impl Site {
             rights: Rights::default(),
             courses: BTreeMap::new(),
             index: Index::default(),
-            queues,
             clock,
         }
     }
@@ -106,11 +104,16 @@ impl Site {
     }
 
     /// Changes how far the agent is with one state of a work; nothing where the work has changed meanwhile.
-    pub(crate) fn progress<T>(&mut self, work: &ManifestWork, change: impl FnOnce(&mut Course) -> T) -> Option<T> {
+    pub(crate) fn progress<T>(
+        &mut self,
+        work: &ManifestWork,
+        queues: &Queues,
+        change: impl FnOnce(&mut Course) -> T,
+    ) -> Option<T> {
         let name = work.name_any();
         let course = self.courses.get_mut(&*name).filter(|course| course.is_of(work))?;
         let changed = change(course);
-        self.queues.reporting.mark(self.work_key(&name));
+        queues.reporting.mark(self.work_key(&name));
         Some(changed)
     }
 
@@ -134,7 +137,7 @@ impl Site {
     }
 
     /// Takes note of an object in the state of that version, or that it is gone.
-    pub(crate) fn saw(&mut self, place: &Place, version: Option<&str>) {
+    pub(crate) fn saw(&mut self, place: &Place, version: Option<&str>, queues: &Queues) {
         let now = self.clock.now();
         let works: Vec<_> = self.index.works(place).cloned().collect();
         for work in works {
@@ -144,14 +147,14 @@ impl Site {
                 news.map(|piece| piece.hear(version, now)).count() > 0
             });
             if is_news {
-                self.queues.applying.mark(self.work_key(&work));
+                queues.applying.mark(self.work_key(&work));
             }
             if version.is_none() {
                 if let Some(course) = self.courses.get_mut(&work) {
                     course.leftovers.stir();
                 }
-                self.queues.clearing.mark(self.applied_key(&work));
-                self.queues.applying.mark(self.work_key(&work));
+                queues.clearing.mark(self.applied_key(&work));
+                queues.applying.mark(self.work_key(&work));
             }
         }
     }
@@ -167,7 +170,7 @@ impl Site {
     }
 
     /// Takes note that the definitions of a group have changed: kinds may be served that were not.
-    pub(crate) fn redefined(&mut self, group: &str) {
+    pub(crate) fn redefined(&mut self, group: &str, queues: &Queues) {
         self.kinds.forget(group);
         let now = self.clock.now();
         let mut waiting = BTreeSet::new();
@@ -181,20 +184,20 @@ impl Site {
             }
         }
         for work in waiting {
-            self.queues.applying.mark(self.work_key(&work));
+            queues.applying.mark(self.work_key(&work));
         }
     }
 
-    fn mark(&self, work: &str) {
-        self.queues.applying.mark(self.work_key(work));
-        self.queues.reporting.mark(self.work_key(work));
-        self.queues.clearing.mark(self.applied_key(work));
+    fn mark(&self, work: &str, queues: &Queues) {
+        queues.applying.mark(self.work_key(work));
+        queues.reporting.mark(self.work_key(work));
+        queues.clearing.mark(self.applied_key(work));
     }
 }
 
-caches!(Site: ManifestWork, AppliedManifestWork);
+caches!(Site => Queues; ManifestWork, AppliedManifestWork);
 
-impl ReportsDefects for Site {}
+impl Enqueue for Queues {}
 
 impl Tracks<ManifestWork> for Site {
     fn store(&mut self) -> &mut Store<ManifestWork> {
@@ -210,7 +213,7 @@ impl Tracks<ManifestWork> for Site {
         pack(work);
     }
 
-    fn changed(&mut self, change: &Change<ManifestWork>) {
+    fn changed(&mut self, change: &Change<ManifestWork>, queues: &Queues) {
         let name: WorkName = Arc::clone(&change.key.name);
         match &change.new {
             None => drop(self.courses.remove(&name)),
@@ -226,7 +229,7 @@ impl Tracks<ManifestWork> for Site {
             }
         }
         self.index(&name);
-        self.mark(&name);
+        self.mark(&name, queues);
     }
 }
 
@@ -235,7 +238,7 @@ impl Tracks<AppliedManifestWork> for Site {
         &mut self.applied
     }
 
-    fn changed(&mut self, change: &Change<AppliedManifestWork>) {
+    fn changed(&mut self, change: &Change<AppliedManifestWork>, queues: &Queues) {
         let either = change.new.as_ref().or(change.old.as_ref());
         if let Some(applied) = either.filter(|applied| applied.spec.hub_hash == self.settings.hub_hash) {
             let work = applied.spec.manifest_work_name.clone();
@@ -244,9 +247,9 @@ impl Tracks<AppliedManifestWork> for Site {
                 course.owned_by(owner, now);
             }
             self.index(&work);
-            self.mark(&work);
+            self.mark(&work, queues);
         }
         let name = either.map(|applied| applied.name_any()).unwrap_or_default();
-        self.queues.clearing.mark(ObjectKey::cluster_wide(&name));
+        queues.clearing.mark(ObjectKey::cluster_wide(&name));
     }
 }

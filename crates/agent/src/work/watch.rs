@@ -101,7 +101,7 @@ impl KindWatch {
     }
 
     fn saw(&self, place: &Place, version: Option<&str>) {
-        self.with.site.update(|site| site.saw(place, version));
+        self.with.site.update(|site, queues| site.saw(place, version, queues));
     }
 
     /// The objects of the kind that works have.
@@ -154,7 +154,7 @@ impl Observer<PartialObjectMeta<CustomResourceDefinition>> for Definitions {
             _ => return,
         };
         if let Some((_, group)) = name.split_once('.') {
-            self.0.update(|site| site.redefined(group));
+            self.0.update(|site, queues| site.redefined(group, queues));
         }
     }
 }

@@ -10,7 +10,7 @@ use drover_api::{
 };
 use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::{Condition, Time},
-    jiff::{SignedDuration, Timestamp},
+    jiff::Timestamp,
 };
 
 use super::plan::{Fleet, Hold, Passed};
@@ -31,9 +31,6 @@ pub const COMPLETE: &str = "Complete";
 pub const FAILED: &str = "Failed";
 /// The condition of an upgrade with canaries that says whether there are some.
 pub const CANARIES_SELECTED: &str = "CanariesSelected";
-
-/// How often it is written.
-const PACE: SignedDuration = SignedDuration::from_secs(1);
 
 /// What the status of an upgrade follows from.
 #[derive(Clone, Debug)]
@@ -270,11 +267,3 @@ impl Facts<'_> {
 const NOT_STARTED: &str = "ManagedClustersUpgradeNotStarted";
 const UNDER_WAY: &str = "ManagedClustersUpgradeInProgress";
 const DONE: &str = "ManagedClustersUpgradeComplete";
-
-/// When a status may be written that was last written then.
-pub fn is_due(last: Option<Timestamp>, now: Timestamp) -> Result<(), Timestamp> {
-    match last.and_then(|last| last.checked_add(PACE).ok()) {
-        Some(due) if due > now => Err(due),
-        _ => Ok(()),
-    }
-}

@@ -1,35 +1,29 @@
 //! What is kept of each add-on's rollouts, so that a change of one cluster is a look at one cluster.
 
-use std::{
-    collections::BTreeSet,
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeSet, time::Duration};
 
 use drover_api::{
-    drover::{AcknowledgedCluster, RolloutState},
-    grammar::Version,
+    drover::{AcknowledgedCluster, AddOnRollout, RolloutState},
+    grammar::{SetFingerprint, Version},
     reference::ClusterName,
 };
 use drover_engine::{
     addon::catalog::Template,
+    plan::{NoAction, PlanPart, WriteResult},
     revision::Set,
-    rollout::{Course, Rollout},
+    rollout::{Course, Rollout, Snapshot},
     steering::Steering,
+    tracker::{Dirty, StatusThrottle},
 };
-use drover_runtime::clock::after;
+use drover_runtime::{clock::after, controller::KeyState};
 use k8s_openapi::jiff::Timestamp;
 
-use crate::stale::Stale;
+use super::rollout::{BLOCKED, Refusal};
 
 /// How long a rollout that is under way goes without a look at everybody.
 const PATIENCE: Duration = Duration::from_mins(5);
 
 /// The rollouts of one add-on.
-#[derive(Debug, Default)]
-pub(crate) struct Book(Mutex<Pages>);
-
-/// What stands in a book.
 #[derive(Debug)]
 pub(crate) struct Pages {
     /// The clusters, by how they stand.
@@ -42,12 +36,15 @@ pub(crate) struct Pages {
     pub(super) acknowledged: Vec<AcknowledgedCluster>,
     /// Clusters that somebody steers by annotations.
     pub(super) steered: BTreeSet<ClusterName>,
-    /// Who has to be looked at again.
-    stale: Stale,
+    dirty: Dirty,
     /// When everybody was last looked at.
     looked: Option<Timestamp>,
-    /// When counts were last written down.
-    pub(super) counted: Option<Timestamp>,
+    /// When the record was last written.
+    pub(super) throttle: StatusThrottle,
+    /// What the server does not accept, and is not sent for now.
+    pub(super) refusal: Option<Refusal>,
+    /// The revisions that were recorded when this was last planned.
+    pub(super) recorded: Option<BTreeSet<SetFingerprint>>,
     /// Whether anything stands in it: not before the rollouts were looked at for the first time.
     is_filled: bool,
 }
@@ -68,44 +65,72 @@ impl Default for Pages {
             context: Context::default(),
             acknowledged: Vec::new(),
             steered: BTreeSet::new(),
-            stale: Stale::Everybody,
+            dirty: Dirty::All,
             looked: None,
-            counted: None,
+            throttle: StatusThrottle::default(),
+            refusal: None,
+            recorded: None,
             is_filled: false,
         }
     }
 }
 
-impl Book {
-    /// What stands in it.
-    pub(crate) fn open(&self) -> MutexGuard<'_, Pages> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+impl KeyState for Pages {
+    type Payload = Dirty;
+
+    fn mark(&mut self, dirty: Dirty) {
+        self.dirty.merge(dirty);
     }
 
-    /// What stands in it, once anything does. An empty book says of nobody that he has failed or waits, which is not so.
-    pub(crate) fn open_filled(&self) -> Option<MutexGuard<'_, Pages>> {
-        Some(self.open()).filter(|pages| pages.is_filled)
-    }
-
-    /// Takes note that a cluster has to be looked at again.
-    pub(crate) fn look_again_at(&self, cluster: &ClusterName) {
-        self.open().look_again_at([cluster.clone()]);
+    fn is_empty(&self) -> bool {
+        !self.is_filled && self.refusal.is_none()
     }
 }
 
 impl Pages {
     /// Begins anew, with other ways in which clusters get the add-on.
     pub(super) fn begin(&mut self, rollout: Rollout<Set>) {
-        *self = Self { rollout, counted: self.counted, is_filled: true, ..Self::default() };
+        *self = Self {
+            rollout,
+            throttle: self.throttle,
+            refusal: self.refusal.take(),
+            recorded: self.recorded.take(),
+            is_filled: true,
+            ..Self::default()
+        };
     }
 
     /// Who has to be looked at again: nobody from now on. Nothing means everybody.
     pub(super) fn take_stale(&mut self, now: Timestamp) -> Option<BTreeSet<ClusterName>> {
-        let stale = self.stale.take();
-        if stale.is_none() {
-            self.looked = Some(now);
+        match std::mem::take(&mut self.dirty) {
+            Dirty::All => {
+                self.looked = Some(now);
+                None
+            }
+            Dirty::Members(members) => Some(members),
         }
-        stale
+    }
+
+    /// What other controllers read of it, once it was planned: before that it says of no cluster that it has failed or waits, which may
+    /// not be so.
+    pub(super) fn snapshot(&self) -> Option<Snapshot<Set>> {
+        self.is_filled.then(|| self.rollout.snapshot(&self.courses))
+    }
+
+    /// Records what a part of a plan came to.
+    pub(super) fn sent(&mut self, part: PlanPart<'_, NoAction>, result: &WriteResult, now: Timestamp) {
+        match part {
+            PlanPart::Write(write) => {
+                self.refusal = Refusal::after(self.refusal.take(), write, result, now);
+                if write.kind().is::<AddOnRollout>() && *result == WriteResult::Done {
+                    self.throttle.written(now);
+                }
+            }
+            PlanPart::Event(event) if event.reason == BLOCKED => {
+                self.refusal.iter_mut().for_each(|refusal| refusal.is_announced = true);
+            }
+            PlanPart::Event(_) | PlanPart::Action(_) => {}
+        }
     }
 
     /// When everybody is to be looked at again though nothing is heard of them, as long as a rollout is under way: progress does not
@@ -117,11 +142,11 @@ impl Pages {
 
     /// Takes note that some clusters have to be looked at again.
     pub(super) fn look_again_at(&mut self, these: impl IntoIterator<Item = ClusterName>) {
-        self.stale.add(these);
+        self.dirty.merge(these.into_iter().collect());
     }
 
     /// Takes note that every cluster has to be looked at again.
     pub(super) fn look_again_at_everybody(&mut self) {
-        self.stale = Stale::Everybody;
+        self.dirty = Dirty::All;
     }
 }

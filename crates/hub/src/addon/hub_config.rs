@@ -15,17 +15,18 @@ use drover_runtime::{
 use k8s_openapi::jiff::Timestamp;
 
 use super::shelf::Shelf;
-use crate::cache::Cache;
+use crate::cache::{Cache, Queues};
 
 pub(crate) struct HubConfigs;
 
 impl Reconciler<Cache> for HubConfigs {
     type Key = ObjectKey;
+    type State = ();
     type Action = NoAction;
 
     const NAME: &'static str = "drover-addon-hub-config";
 
-    fn plan(&self, cache: &Cache, key: &ObjectKey, _now: Timestamp) -> Plan {
+    fn plan(&self, cache: &Cache, key: &ObjectKey, (): &mut (), _now: Timestamp) -> Plan {
         let Some(config) = cache.addons.hub_configs.get(key) else { return Plan::default() };
         let users = cache.configs.users_of_hub_config(key);
         let addons = users.iter().filter_map(|addon| cache.addons.cmas.get(addon));
@@ -49,11 +50,11 @@ impl Tracks<AddOnHubConfig> for Cache {
         &mut self.addons.hub_configs
     }
 
-    fn changed(&mut self, change: &Change<AddOnHubConfig>) {
+    fn changed(&mut self, change: &Change<AddOnHubConfig>, queues: &Queues) {
         if change.new.is_some() {
-            self.queues.hub_configs.mark(change.key.clone());
+            queues.hub_configs.mark(change.key.clone());
         } else {
-            self.queues.hub_configs.forget(&change.key);
+            queues.hub_configs.forget(&change.key);
         }
     }
 }
@@ -82,7 +83,7 @@ mod tests {
         );
     }
 
-    fn plan(scene: &Scene) -> Vec<String> {
+    fn plan(scene: &mut Scene) -> Vec<String> {
         words(&scene.plan(&HubConfigs, &ObjectKey::cluster_wide("config")))
     }
 
@@ -90,22 +91,22 @@ mod tests {
     fn versions_are_told_once_and_as_they_are() {
         let mut scene = Scene::new();
         config(&mut scene, &json!([]));
-        assert_eq!(plan(&scene), [""; 0], "nobody refers to it");
+        assert_eq!(plan(&mut scene), [""; 0], "nobody refers to it");
         addon(&mut scene, "one", "v1,v2", "config");
-        assert_eq!(plan(&scene), ["Patch AddOnHubConfig config"]);
+        assert_eq!(plan(&mut scene), ["Patch AddOnHubConfig config"]);
         config(&mut scene, &json!(["v1", "v2"]));
-        assert_eq!(plan(&scene), [""; 0]);
+        assert_eq!(plan(&mut scene), [""; 0]);
         addon(&mut scene, "two", "v2", "config");
-        assert_eq!(plan(&scene), ["Patch AddOnHubConfig config"]);
+        assert_eq!(plan(&mut scene), ["Patch AddOnHubConfig config"]);
         config(&mut scene, &json!(["v2"]));
         addon(&mut scene, "two", "v2, not a version", "config");
-        assert_eq!(plan(&scene), [""; 0], "what can be read counts");
+        assert_eq!(plan(&mut scene), [""; 0], "what can be read counts");
     }
 
     #[test]
     fn it_is_looked_at_when_what_it_follows_from_changes() {
         let mut scene = Scene::new();
-        let marked = |scene: &Scene| drain(&scene.cache.queues.hub_configs);
+        let marked = |scene: &Scene| drain(&scene.queues.hub_configs);
         config(&mut scene, &json!([]));
         assert_eq!(marked(&scene), ["config"]);
         addon(&mut scene, "one", "v1", "config");

@@ -6,7 +6,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     mem,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, PoisonError},
     time::Duration,
 };
 
@@ -23,7 +23,7 @@ use drover_engine::{
 };
 use drover_runtime::{
     clock::after,
-    controller::Reconciler,
+    controller::{KeyState, Reconciler},
     metrics::Metrics,
     store::{ObjectKey, Store},
 };
@@ -44,7 +44,6 @@ const PATIENCE: Duration = Duration::from_mins(1);
 /// Decides where add-ons are installed.
 pub(crate) struct Installs {
     adoption: Mutex<Adoption>,
-    memories: Mutex<BTreeMap<ObjectKey, Memory>>,
     metrics: Metrics,
 }
 
@@ -56,9 +55,9 @@ enum Adoption {
     Of(BTreeSet<ObjectKey>),
 }
 
-/// What is kept in mind of an add-on.
+/// What is kept of an add-on from one plan to the next.
 #[derive(Default, PartialEq)]
-struct Memory {
+pub(crate) struct Memory {
     /// The clusters that it is on although nothing chooses them.
     absent: BTreeMap<String, Absence>,
     /// What was told that hinders it, so that it is told once.
@@ -72,7 +71,7 @@ impl Installs {
     /// A controller that takes over what is there, or does not.
     pub(crate) fn new(adopts: bool, metrics: Metrics) -> Self {
         let adoption = if adopts { Adoption::Begins } else { Adoption::Of(BTreeSet::new()) };
-        Self { adoption: Mutex::new(adoption), memories: Mutex::default(), metrics }
+        Self { adoption: Mutex::new(adoption), metrics }
     }
 
     /// The add-on's clusters that are to be taken over; nothing if that is done.
@@ -92,20 +91,26 @@ impl Installs {
         }
         addons.contains(key).then(|| installation.not_ours.clone())
     }
+}
 
-    fn memories(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, Memory>> {
-        self.memories.lock().unwrap_or_else(PoisonError::into_inner)
+impl KeyState for Memory {
+    type Payload = ();
+
+    fn mark(&mut self, (): ()) {}
+
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
     }
 }
 
 impl Reconciler<Cache> for Installs {
     type Key = ObjectKey;
+    type State = Memory;
     type Action = NoAction;
 
     const NAME: &'static str = "drover-addon-install";
 
-    fn plan(&self, cache: &Cache, key: &ObjectKey, now: Timestamp) -> Plan {
-        let mut memory = self.memories().remove(key).unwrap_or_default();
+    fn plan(&self, cache: &Cache, key: &ObjectKey, memory: &mut Memory, now: Timestamp) -> Plan {
         let addon = cache.addons.cmas.get(key).map(|addon| &**addon);
         let absent = mem::take(&mut memory.absent);
         let case = Case { cache, key, absent: &absent };
@@ -122,9 +127,6 @@ impl Reconciler<Cache> for Installs {
         memory.told = installation.hindrances;
         let again = (!memory.told.is_empty()).then(|| after(now, PATIENCE));
         let wake = [plan.wake, installation.look_again, again].into_iter().flatten().min();
-        if memory != Memory::default() {
-            self.memories().insert(key.clone(), memory);
-        }
         Plan { wake, ..plan }
     }
 }

@@ -21,7 +21,10 @@ use drover_engine::{
     },
     cluster::marks::Feature,
     presence::{answers_the_same, is_as_reachable},
+    revision::Set,
+    rollout::Snapshot,
     template::has_the_same_registries,
+    tracker::Dirty,
 };
 use drover_runtime::{
     cache::Tracks,
@@ -30,8 +33,8 @@ use drover_runtime::{
 };
 use kube::{Resource, ResourceExt};
 
-use super::{book::Book, works, workshop::Workshop};
-use crate::cache::{Cache, remove_from};
+use super::{works, workshop::Workshop};
+use crate::cache::{Cache, Queues, remove_from};
 
 /// The add-ons that there are, and the clusters that they are on.
 #[derive(Default)]
@@ -44,8 +47,8 @@ pub(crate) struct Inventory {
     pub(super) works: Store<ManifestWork>,
     /// The works of each add-on on a cluster, in whichever namespace.
     works_of: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
-    /// The rollouts of each add-on.
-    pub(super) books: BTreeMap<ObjectKey, Book>,
+    /// What the rollout controller has last planned for each add-on.
+    snapshots: BTreeMap<ObjectKey, Arc<Snapshot<Set>>>,
     /// Where each add-on is, by its name.
     on_clusters: BTreeMap<Arc<str>, BTreeSet<ObjectKey>>,
     /// Where each add-on has something of its own that a user has asked for there, by its name.
@@ -96,10 +99,16 @@ impl Inventory {
         old.into_iter().chain(new).collect()
     }
 
-    /// Has an add-on's rollouts look at a cluster again.
-    pub(super) fn look_again_at(&self, addon: &ObjectKey, cluster: &str) {
-        if let Some(book) = self.books.get(addon) {
-            book.look_again_at(&ClusterName::from(cluster));
+    /// What the rollout controller has last planned for an add-on; nothing before its first plan.
+    pub(super) fn snapshot(&self, addon: &ObjectKey) -> Option<&Snapshot<Set>> {
+        self.snapshots.get(addon).map(|snapshot| &**snapshot)
+    }
+
+    /// Replaces that.
+    pub(super) fn publish(&mut self, addon: ObjectKey, snapshot: Option<Snapshot<Set>>) {
+        match snapshot {
+            Some(snapshot) => drop(self.snapshots.insert(addon, Arc::new(snapshot))),
+            None => drop(self.snapshots.remove(&addon)),
         }
     }
 
@@ -110,10 +119,8 @@ impl Inventory {
         }
         self.choices.remove(&change.key);
         let Some(addon) = &change.new else {
-            self.books.remove(&change.key);
             return;
         };
-        self.books.entry(change.key.clone()).or_default();
         for placement in placements_of(addon) {
             self.followers.entry(placement).or_default().insert(change.key.clone());
         }
@@ -211,126 +218,124 @@ impl Cache {
     }
 
     /// Marks the add-ons that list a placement, or wait for its clusters.
-    pub(crate) fn mark_followers(&self, placement: &ObjectKey) {
+    pub(crate) fn mark_followers(&self, placement: &ObjectKey, queues: &Queues) {
         for addon in self.addons.followers.get(placement).into_iter().flatten() {
-            self.queues.installs.mark(addon.clone());
-            self.queues.rollouts.mark(addon.clone());
+            queues.installs.mark(addon.clone());
+            queues.rollouts.mark(addon.clone());
         }
     }
 
     /// Marks whoever goes by what a placement says of its decision.
-    pub(crate) fn mark_followers_of(&self, change: &Change<Placement>) {
+    pub(crate) fn mark_followers_of(&self, change: &Change<Placement>, queues: &Queues) {
         if !stays(change, decides_the_same) {
-            self.mark_followers(&change.key);
+            self.mark_followers(&change.key, queues);
         }
     }
 
     /// Marks the add-ons that may come to a cluster, or leave it.
-    pub(crate) fn mark_installs_on(&self, cluster: &str) {
+    pub(crate) fn mark_installs_on(&self, cluster: &str, queues: &Queues) {
         for (addon, _) in self.addons.mcas.in_namespace(cluster) {
-            self.queues.installs.mark(ObjectKey::cluster_wide(&addon.name));
+            queues.installs.mark(ObjectKey::cluster_wide(&addon.name));
         }
         let selected_by = self.selections.get(cluster).into_iter().flat_map(BTreeMap::keys);
         for addon in selected_by.filter_map(|placement| self.addons.followers.get(placement)).flatten() {
-            self.queues.installs.mark(addon.clone());
+            queues.installs.mark(addon.clone());
         }
         if let Some(cluster) = self.cluster(&ClusterName::from(cluster)) {
             for (addon, _) in self.addons.by_labels().filter(|(_, choice)| choice.takes(cluster)) {
-                self.queues.installs.mark(addon.clone());
+                queues.installs.mark(addon.clone());
             }
         }
     }
 
     /// Marks the add-ons that a cluster's change concerns.
-    pub(crate) fn mark_addons(&self, change: &Change<ManagedCluster>) {
+    pub(crate) fn mark_addons(&self, change: &Change<ManagedCluster>, queues: &Queues) {
         let name = &*change.key.name;
         let says_the_same = |old: &ManagedCluster, new: &ManagedCluster| {
             passes_on_the_same(old, new) && is_as_reachable(old, new) && has_the_same_registries(old, new)
         };
         if !stays(change, says_the_same) {
             for (addon, _) in self.addons.mcas.in_namespace(name) {
-                self.queues.addons.mark(addon.clone());
+                queues.addons.mark(addon.clone());
             }
         }
         if !stays(change, takes_part_the_same) {
             // Who is shut out keeps nothing, and who is let in again gets it back.
             for (addon, _) in self.addons.mcas.in_namespace(name) {
-                self.queues.addons.mark(addon.clone());
-                self.queues.permissions.mark(addon.clone());
+                queues.addons.mark(addon.clone());
+                queues.permissions.mark(addon.clone());
             }
-            self.mark_installs_on(name);
-            self.mark_rollouts_on(name);
+            self.mark_installs_on(name, queues);
+            self.mark_rollouts_on(name, queues);
         } else if !stays(change, answers_the_same) {
-            self.mark_unchosen(name);
-            self.mark_rollouts_on(name);
+            self.mark_unchosen(name, queues);
+            self.mark_rollouts_on(name, queues);
         }
         for (addon, choice) in self.addons.by_labels() {
             let takes = |cluster: &Option<Arc<ManagedCluster>>| cluster.as_ref().is_some_and(|it| choice.takes(it));
             if takes(&change.old) != takes(&change.new) {
-                self.queues.installs.mark(addon.clone());
+                queues.installs.mark(addon.clone());
             }
         }
     }
 
     /// Marks the add-ons that are on a cluster although nothing chooses it: they may wait for it to answer.
-    fn mark_unchosen(&self, cluster: &str) {
+    fn mark_unchosen(&self, cluster: &str, queues: &Queues) {
         let there = self.addons.mcas.in_namespace(cluster).map(|(key, _)| ObjectKey::cluster_wide(&key.name));
         for addon in there.filter(|addon| !self.chooses(addon, cluster)) {
-            self.queues.installs.mark(addon);
+            queues.installs.mark(addon);
         }
     }
 
     /// Marks the cluster of an add-on that has come, gone, or is otherwise than before, because the cluster has a label that says so.
-    fn mark_featured(&self, change: &Change<ManagedClusterAddOn>) {
+    fn mark_featured(&self, change: &Change<ManagedClusterAddOn>, queues: &Queues) {
         let feature = |addon: &Option<Arc<ManagedClusterAddOn>>| addon.as_deref().and_then(Feature::of);
         let cluster = ObjectKey::cluster_wide(&change.key.namespace);
         if feature(&change.old) != feature(&change.new) && self.clusters.has(&cluster) {
-            self.queues.clusters.mark(cluster);
+            queues.clusters.mark(cluster);
         }
     }
 
     /// Marks the add-ons, because it is known now which versions there are, or not known any more.
-    pub(crate) fn mark_all_versions(&self) {
+    pub(crate) fn mark_all_versions(&self, queues: &Queues) {
         for (addon, _) in self.addons.cmas.iter() {
-            self.mark_versions_of(&addon.name);
+            self.mark_versions_of(&addon.name, queues);
         }
     }
 
     /// Marks whoever goes by the versions of an add-on.
-    pub(crate) fn mark_versions_of(&self, addon: &str) {
-        self.queues.rollouts.mark(ObjectKey::cluster_wide(addon));
-        self.configs.mark_hub_configs_of(addon);
-        self.mark_own_ways(addon);
+    pub(crate) fn mark_versions_of(&self, addon: &str, queues: &Queues) {
+        queues.rollouts.mark(ObjectKey::cluster_wide(addon));
+        self.configs.mark_hub_configs_of(addon, queues);
+        self.mark_own_ways(addon, queues);
     }
 
     /// Has the add-ons looked at again that have something of their own, because there are other versions now, or other templates of them.
-    fn mark_own_ways(&self, addon: &str) {
+    fn mark_own_ways(&self, addon: &str, queues: &Queues) {
         for on_cluster in self.addons.own_ways.get(addon).into_iter().flatten() {
-            self.mark_own_way(on_cluster);
+            self.mark_own_way(on_cluster, queues);
         }
     }
 
     /// Has an add-on on a cluster looked at again, because something has changed that was asked for there.
-    pub(crate) fn mark_own_way(&self, on_cluster: &ObjectKey) {
-        self.queues.addons.mark(on_cluster.clone());
+    pub(crate) fn mark_own_way(&self, on_cluster: &ObjectKey, queues: &Queues) {
+        queues.addons.mark(on_cluster.clone());
         // What a canary runs instead of what is wanted may be what is wanted from now on; and who was at odds may be given something.
         let addon = ObjectKey::cluster_wide(&on_cluster.name);
-        self.addons.look_again_at(&addon, &on_cluster.namespace);
-        self.queues.rollouts.mark(addon);
+        queues.rollouts.mark_with(addon, Dirty::member(&ClusterName::from(&*on_cluster.namespace)));
     }
 
-    fn mark_rollouts_on(&self, cluster: &str) {
+    fn mark_rollouts_on(&self, cluster: &str, queues: &Queues) {
         for (addon, _) in self.addons.mcas.in_namespace(cluster) {
             let addon = ObjectKey::cluster_wide(&addon.name);
-            self.addons.look_again_at(&addon, cluster);
-            self.queues.rollouts.mark(addon);
+            queues.rollouts.mark_with(addon, Dirty::member(&ClusterName::from(cluster)));
         }
     }
 
     /// Has the rollouts that go by a placement look at a cluster again, which it selects now or has selected.
-    pub(crate) fn look_again_at_member(&self, placement: &ObjectKey, cluster: &ClusterName) {
+    pub(crate) fn look_again_at_member(&self, placement: &ObjectKey, cluster: &ClusterName, queues: &Queues) {
         for addon in self.addons.followers.get(placement).into_iter().flatten() {
-            self.addons.look_again_at(addon, cluster.as_str());
+            queues.rollouts.mark_with(addon.clone(), Dirty::member(cluster));
         }
     }
 
@@ -346,18 +351,18 @@ impl Tracks<ClusterManagementAddOn> for Cache {
         &mut self.addons.cmas
     }
 
-    fn changed(&mut self, change: &Change<ClusterManagementAddOn>) {
-        self.configs.cma_changed(change);
+    fn changed(&mut self, change: &Change<ClusterManagementAddOn>, queues: &Queues) {
+        self.configs.cma_changed(change, queues);
         if !stays(change, asks_the_same) {
             self.addons.relist(change);
-            self.configs.mark_hub_configs_of(&change.key.name);
-            self.mark_own_ways(&change.key.name);
-            self.queues.installs.mark(change.key.clone());
+            self.configs.mark_hub_configs_of(&change.key.name, queues);
+            self.mark_own_ways(&change.key.name, queues);
+            queues.installs.mark(change.key.clone());
         }
-        self.queues.rollouts.mark(change.key.clone());
+        queues.rollouts.mark(change.key.clone());
         if !stays(change, owns_the_same) {
             for on_cluster in self.addons.on_clusters(&change.key.name) {
-                self.queues.addons.mark(on_cluster.clone());
+                queues.addons.mark(on_cluster.clone());
             }
         }
     }
@@ -372,25 +377,24 @@ impl Tracks<ManagedClusterAddOn> for Cache {
         Some(with_invalid_status(damaged.without_defects()?, &damaged.defect.to_string()))
     }
 
-    fn changed(&mut self, change: &Change<ManagedClusterAddOn>) {
-        self.configs.mca_changed(change);
-        self.mark_leaving(&change.key.namespace);
-        self.mark_featured(change);
+    fn changed(&mut self, change: &Change<ManagedClusterAddOn>, queues: &Queues) {
+        self.configs.mca_changed(change, queues);
+        self.mark_leaving(&change.key.namespace, queues);
+        self.mark_featured(change, queues);
         self.addons.find(change);
         // One that is gone leaves something behind.
-        self.queues.addons.mark(change.key.clone());
-        self.mark_token_user(change);
-        self.mark_requests_of(change);
+        queues.addons.mark(change.key.clone());
+        self.mark_token_user(change, queues);
+        self.mark_requests_of(change, queues);
         let addon = ObjectKey::cluster_wide(&change.key.name);
         // What an add-on says of itself changes nothing about where it is.
         if !stays(change, |old, new| old.annotations() == new.annotations() && is_same_object(old, new)) {
-            self.queues.installs.mark(addon.clone());
+            queues.installs.mark(addon.clone());
         }
-        self.addons.look_again_at(&addon, &change.key.namespace);
-        self.queues.rollouts.mark(addon);
+        queues.rollouts.mark_with(addon, Dirty::member(&ClusterName::from(&*change.key.namespace)));
         // The next may have its turn.
         if change.new.is_none() && self.is_leaving(&change.key.namespace) {
-            self.mark_installs_on(&change.key.namespace);
+            self.mark_installs_on(&change.key.namespace, queues);
         }
     }
 }

@@ -4,11 +4,6 @@
 //! object's owner, the annotations that are copied from the cluster, the version that its placement gives it, and its status; and where the
 //! add-on is made from a template, its works.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
-
 use drover_api::{
     addon::{ClusterManagementAddOn, ManagedClusterAddOn},
     grammar::SetFingerprint,
@@ -21,8 +16,9 @@ use drover_engine::{
         entries::listed,
         inheritance::{inherited, is_managed},
     },
-    plan::{Plan, PlanStep, Write, WriteResult},
-    revision::markers::Given,
+    plan::{Controller, Plan, PlanPart, Write, WriteResult, could_not},
+    revision::{Set, markers::Given},
+    rollout::Snapshot,
 };
 use drover_runtime::{controller::Reconciler, store::ObjectKey};
 use k8s_openapi::jiff::Timestamp;
@@ -32,110 +28,77 @@ use super::{
     progress::{self, Steps, Subject},
     shelf::Shelf,
 };
-use crate::{adopt::CreateOrAdopt, cache::Cache, refusal::could_not};
+use crate::{adopt::CreateOrAdopt, cache::Cache};
 
-#[derive(Default)]
-pub(crate) struct AddOns {
-    /// What was last tried for each add-on that is not as it was made.
-    attempts: Mutex<BTreeMap<ObjectKey, Attempt>>,
-}
+pub(crate) struct AddOns;
 
-/// That works of a set are being written.
-#[derive(Clone)]
-struct Attempt {
-    /// The set. What was refused of one says nothing about the next.
+/// The works that were last written for an add-on on a cluster, until all are as they are to be.
+#[derive(Clone, Debug)]
+pub(crate) struct Attempt {
+    /// The revision that they are of. A rejection says nothing about the next.
     set: SetFingerprint,
-    /// Why the server did not take a work of it, if it did not.
-    refusal: Option<String>,
+    /// Why the server rejected one of them, if it did.
+    rejection: Option<String>,
 }
 
-impl AddOns {
-    fn attempts(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, Attempt>> {
-        self.attempts.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Takes note that works of a set are written now, or that all are as they were made.
-    fn attempt(&self, key: &ObjectKey, set: Option<SetFingerprint>) {
-        let mut attempts = self.attempts();
-        match set {
-            None => drop(attempts.remove(key)),
-            Some(set) if attempts.get(key).is_some_and(|attempt| attempt.set == set) => {}
-            Some(set) => drop(attempts.insert(key.clone(), Attempt { set, refusal: None })),
-        }
-    }
-
-    /// Takes note of why the server does not accept a work.
-    fn note(&self, key: &ObjectKey, step: &impl PlanStep, result: &WriteResult) {
-        let Some(why) = result.objection() else { return };
-        if let Some(attempt) = self.attempts().get_mut(key) {
-            attempt.refusal = Some(could_not(step, why));
-        }
-    }
-
-    /// Why the server did not take a work of that set.
-    fn refusal(&self, key: &ObjectKey, set: &SetFingerprint) -> Option<String> {
-        self.attempts().get(key).filter(|attempt| attempt.set == *set)?.refusal.clone()
+/// Notes which works are written now: none if all are as they are to be.
+fn attempt(last: &mut Option<Attempt>, set: Option<SetFingerprint>) {
+    if last.as_ref().map(|attempt| &attempt.set) != set.as_ref() {
+        *last = set.map(|set| Attempt { set, rejection: None });
     }
 }
 
 impl Reconciler<Cache> for AddOns {
     type Key = ObjectKey;
+    type State = Option<Attempt>;
     type Action = CreateOrAdopt<ManifestWork>;
 
     const NAME: &'static str = "drover-addon";
 
-    fn plan(&self, cache: &Cache, key: &ObjectKey, now: Timestamp) -> Plan<Self::Action> {
+    fn plan(&self, cache: &Cache, key: &ObjectKey, last: &mut Option<Attempt>, now: Timestamp) -> Plan<Self::Action> {
         let there = cache.addons.mcas.get(key).filter(|addon| addon.metadata.deletion_timestamp.is_none());
         let Some(on_cluster) = there else {
-            self.attempt(key, None);
-            see_out(cache, key);
-            return Plan::default();
+            *last = None;
+            cache.addons.workshop.forget(key);
+            // What its agent was allowed to do goes with it.
+            return Plan { enqueue: vec![(Controller::Permission, key.clone())], ..Plan::default() };
         };
-        let Some(addon) = cache.addons.cmas.get(&ObjectKey::cluster_wide(&key.name)) else { return Plan::default() };
+        let addon_key = ObjectKey::cluster_wide(&key.name);
+        let Some(addon) = cache.addons.cmas.get(&addon_key) else { return Plan::default() };
         if addon.metadata.deletion_timestamp.is_some() || !is_managed(addon) {
             return Plan::default();
         }
-        let refusal = |set: &SetFingerprint| self.refusal(key, set);
-        let steps = steps(cache, key, on_cluster, addon, &refusal, now).unwrap_or_default();
-        let Steps { status, works, set } = steps;
-        self.attempt(key, set);
+        let snapshot = cache.addons.snapshot(&addon_key);
+        let record = cache.configs.rollout(&addon_key);
+        let steps = record.zip(snapshot).map(|(record, snapshot)| {
+            let shelf = Shelf::of(cache, addon);
+            let subject = Subject { cache, on_cluster, shelf: &shelf, now };
+            let rejection = |set: &SetFingerprint| last.as_ref().filter(|it| it.set == *set)?.rejection.clone();
+            progress::follow(&subject, record, snapshot, &rejection)
+        });
+        let Steps { status, works, set, enqueue } = steps.unwrap_or_default();
+        attempt(last, set);
         // An object can not be written twice in one step: what it is comes before what is said of it.
-        let write = with_inheritance(cache, key, on_cluster, addon).or(status);
+        let write = with_inheritance(cache, key, on_cluster, addon, snapshot).or(status);
         let Works { writes, creations } = works;
-        Plan { ordered: write.into_iter().collect(), parallel: writes, actions: creations, ..Plan::default() }
+        Plan { ordered: write.into_iter().collect(), parallel: writes, actions: creations, enqueue, ..Plan::default() }
     }
 
-    fn rejected(&self, key: &ObjectKey, write: &Write, result: &WriteResult) {
-        if write.kind().is::<ManifestWork>() {
-            self.note(key, write, result);
-        }
+    fn sent(
+        &self,
+        _: &ObjectKey,
+        last: &mut Option<Attempt>,
+        part: PlanPart<'_, Self::Action>,
+        result: &WriteResult,
+        _: Timestamp,
+    ) {
+        let (Some(attempt), Some(why)) = (last, result.objection()) else { return };
+        attempt.rejection = match part {
+            PlanPart::Write(write) if write.kind().is::<ManifestWork>() => Some(could_not(write, why)),
+            PlanPart::Action(action) => Some(could_not(action, why)),
+            PlanPart::Write(_) | PlanPart::Event(_) => return,
+        };
     }
-
-    fn failed(&self, key: &ObjectKey, action: &Self::Action, result: &WriteResult) {
-        self.note(key, action, result);
-    }
-}
-
-/// Forgets an add-on that is gone, and has taken away what its agent might do.
-fn see_out(cache: &Cache, key: &ObjectKey) {
-    cache.addons.workshop.forget(key);
-    cache.queues.permissions.mark(key.clone());
-}
-
-/// What is to be done about the add-on on its cluster, once it is known what that was given.
-fn steps(
-    cache: &Cache,
-    key: &ObjectKey,
-    on_cluster: &ManagedClusterAddOn,
-    addon: &ClusterManagementAddOn,
-    refusal: &dyn Fn(&SetFingerprint) -> Option<String>,
-    now: Timestamp,
-) -> Option<Steps> {
-    let addon_key = ObjectKey::cluster_wide(&key.name);
-    let record = cache.configs.rollout(&addon_key)?;
-    let pages = cache.addons.books.get(&addon_key)?.open_filled()?;
-    let shelf = Shelf::of(cache, addon);
-    Some(progress::follow(&Subject { cache, on_cluster, shelf: &shelf, now }, record, &pages, refusal))
 }
 
 /// Gives an add-on what it has from its ClusterManagementAddOn, from its cluster and from its placement; nothing if it has it.
@@ -144,10 +107,12 @@ fn with_inheritance(
     key: &ObjectKey,
     on_cluster: &ManagedClusterAddOn,
     addon: &ClusterManagementAddOn,
+    snapshot: Option<&Snapshot<Set>>,
 ) -> Option<Write> {
     let cluster = cache.cluster(&ClusterName::from(&*key.namespace)).map(|cluster| &**cluster);
     let inherited = inherited(on_cluster, addon, cluster);
-    let assignment = assignment(cache, key, on_cluster, addon).unwrap_or(Assignment::Stays);
+    let assignment =
+        snapshot.and_then(|snapshot| assignment(cache, key, on_cluster, addon, snapshot)).unwrap_or(Assignment::Stays);
     Write::update(on_cluster, &assigned(&inherited, &assignment))
 }
 
@@ -158,11 +123,11 @@ fn assignment(
     key: &ObjectKey,
     on_cluster: &ManagedClusterAddOn,
     addon: &ClusterManagementAddOn,
+    snapshot: &Snapshot<Set>,
 ) -> Option<Assignment> {
     let addon_key = ObjectKey::cluster_wide(&key.name);
-    let pages = cache.addons.books.get(&addon_key)?.open_filled()?;
-    let (entry, _) = pages.rollout.standing(&ClusterName::from(&*key.namespace))?;
-    let Some(placement) = pages.rollout.entries().get(entry)?.source.placement() else {
+    let entry = snapshot.entry(&ClusterName::from(&*key.namespace))?;
+    let Some(placement) = entry.source.placement() else {
         return Some(Assignment::Nothing);
     };
     let entry = listed(addon).iter().find(|entry| entry.placement == *placement)?;
@@ -190,7 +155,7 @@ mod tests {
     use super::*;
     use crate::addon::{
         Rollouts,
-        scene::{Scene, drain, named, words},
+        scene::{Scene, drain, named, noon, words},
     };
 
     /// A fleet with an add-on on a cluster, and how many writes it takes to bring that up to date.
@@ -199,7 +164,7 @@ mod tests {
         scene.cluster("one", &json!({ "annotations": { "addon.open-cluster-management.io/x": "1" } }));
         scene.set::<ClusterManagementAddOn>(None, "hello", addon);
         scene.on_cluster("one", "hello", on_cluster);
-        words(&scene.plan(&AddOns::default(), &ObjectKey::namespaced("one", "hello"))).len()
+        words(&scene.plan(&AddOns, &ObjectKey::namespaced("one", "hello"))).len()
     }
 
     #[test]
@@ -232,7 +197,7 @@ mod tests {
         scene.decide("x", &["one"]);
         scene.set::<AddOnRollout>(None, "hello", remembering(SET));
         scene.on_cluster("one", "hello", &failed());
-        drain(&scene.cache.queues.addons);
+        drain(&scene.queues.addons);
         scene
     }
 
@@ -261,11 +226,15 @@ mod tests {
     }
 
     fn addons() -> AddOns {
-        AddOns::default()
+        AddOns
     }
 
     fn rollouts() -> Rollouts {
-        Rollouts::default()
+        Rollouts
+    }
+
+    fn hello() -> ObjectKey {
+        ObjectKey::cluster_wide("hello")
     }
 
     fn one() -> ObjectKey {
@@ -277,23 +246,23 @@ mod tests {
         let addons = &scene.cache.addons;
         let (on_cluster, addon) = (addons.mcas.get(&one()), addons.cmas.get(&ObjectKey::cluster_wide("hello")));
         let (on_cluster, addon) = (on_cluster.expect("it is there"), addon.expect("it is there"));
-        with_inheritance(&scene.cache, &one(), on_cluster, addon).is_some()
+        with_inheritance(&scene.cache, &one(), on_cluster, addon, addons.snapshot(&hello())).is_some()
     }
 
-    fn roll_out(scene: &Scene) {
+    fn roll_out(scene: &mut Scene) {
         scene.plan(&rollouts(), &ObjectKey::cluster_wide("hello"));
     }
 
     #[test]
     fn nothing_is_written_before_it_is_known_how_clusters_stand() {
-        let scene = found();
+        let mut scene = found();
         assert_eq!(words(&scene.plan(&addons(), &one())), [""; 0]);
-        roll_out(&scene);
-        assert_eq!(drain(&scene.cache.queues.addons), ["one/hello"], "now it is");
+        roll_out(&mut scene);
+        assert_eq!(drain(&scene.queues.addons), ["one/hello"], "now it is");
         assert!(!is_changed(&scene));
         assert_eq!(words(&scene.plan(&addons(), &one())), ["Patch ManagedClusterAddOn one/hello"], "its status");
-        roll_out(&scene);
-        assert_eq!(drain(&scene.cache.queues.addons), [""; 0], "nothing has changed since");
+        roll_out(&mut scene);
+        assert_eq!(drain(&scene.queues.addons), [""; 0], "nothing has changed since");
     }
 
     #[test]
@@ -309,16 +278,15 @@ mod tests {
             condition["message"] = json!(set.as_str());
         }
         scene.on_cluster("one", "hello", &verified);
-        let verdict = |scene: &Scene| {
+        let verdict = |scene: &mut Scene| {
             roll_out(scene);
-            let pages = scene.cache.addons.books.get(&ObjectKey::cluster_wide("hello")).expect("a book").open();
-            let member = pages.rollout.member(&"one".into()).cloned();
+            let member = scene.state::<Rollouts>(&hello()).rollout.member(&"one".into()).cloned();
             member.and_then(|member| member.addon?.proof).map(|proof| proof.verdict)
         };
         report(&mut scene, "True");
-        assert_eq!(verdict(&scene), Some(Verdict::Unsettled), "its manager has not said that all is applied");
+        assert_eq!(verdict(&mut scene), Some(Verdict::Unsettled), "its manager has not said that all is applied");
         report(&mut scene, "False");
-        assert_eq!(verdict(&scene), Some(Verdict::NoLongerApplied), "though its conditions are not written yet");
+        assert_eq!(verdict(&mut scene), Some(Verdict::NoLongerApplied), "though its conditions are not written yet");
     }
 
     /// The work of the add-on on the cluster one is applied, or not.
@@ -339,25 +307,25 @@ mod tests {
     fn a_version_stays_where_nobody_decides_or_remembers() {
         let mut scene = found();
         scene.decide::<&str>("x", &[]);
-        roll_out(&scene);
+        roll_out(&mut scene);
         assert!(!is_changed(&scene), "nobody decides");
         scene.decide("x", &["one"]);
         scene.set::<AddOnRollout>(None, "hello", remembering("fedcba9876543210"));
-        roll_out(&scene);
+        roll_out(&mut scene);
         assert!(!is_changed(&scene), "the set is forgotten");
         scene.gone::<AddOnRollout>(None, "hello");
-        roll_out(&scene);
+        roll_out(&mut scene);
         assert!(!is_changed(&scene), "all sets are");
     }
 
     #[test]
     fn a_version_goes_when_its_placement_assigns_none() {
         let mut scene = found();
-        roll_out(&scene);
-        drain(&scene.cache.queues.addons);
+        roll_out(&mut scene);
+        drain(&scene.queues.addons);
         scene.addon("hello", &json!({ "type": "Placements", "placements": [named("x")] }));
-        assert_eq!(drain(&scene.cache.queues.addons), ["one/hello"]);
-        roll_out(&scene);
+        assert_eq!(drain(&scene.queues.addons), ["one/hello"]);
+        roll_out(&mut scene);
         assert!(is_changed(&scene));
     }
 
@@ -368,11 +336,11 @@ mod tests {
         assigning["addonTemplate"] = json!({ "installVersion": "v1" });
         scene.addon("hello", &json!({ "type": "Placements", "placements": [assigning, named("y")] }));
         scene.placement("y", 0);
-        roll_out(&scene);
-        drain(&scene.cache.queues.addons);
+        roll_out(&mut scene);
+        drain(&scene.queues.addons);
         scene.decide("y", &["one"]);
-        roll_out(&scene);
-        assert_eq!(drain(&scene.cache.queues.addons), ["one/hello"]);
+        roll_out(&mut scene);
+        assert_eq!(drain(&scene.queues.addons), ["one/hello"]);
         assert!(is_changed(&scene), "y assigns none");
     }
 
@@ -382,33 +350,36 @@ mod tests {
         let mut own = failed();
         own["metadata"]["annotations"] = json!({ INSTALLED_ANNOTATION: "true" });
         scene.on_cluster("one", "hello", &own);
-        roll_out(&scene);
+        roll_out(&mut scene);
         assert_eq!(words(&scene.plan(&addons(), &one())), ["Patch ManagedClusterAddOn one/hello"]);
-        scene.cache.refuse_templates(Refusal::Failing);
-        roll_out(&scene);
+        scene.cache.refuse_templates(Refusal::Failing, &scene.queues);
+        roll_out(&mut scene);
         assert_eq!(words(&scene.plan(&addons(), &one())), [""; 0]);
     }
 
     #[test]
-    fn what_was_refused_of_one_set_is_not_told_of_the_next() {
-        let (addons, [first, second]) = (addons(), [SET, "fedcba9876543210"].map(|set| set.parse().expect("a set")));
-        let refuse = || {
+    fn rejection_of_one_revision_says_nothing_about_the_next() {
+        let [first, second] = [SET, "fedcba9876543210"].map(|set| set.parse::<SetFingerprint>().expect("a revision"));
+        let reject = |last: &mut Option<Attempt>| {
             let mut work = ManifestWork::new("addon-hello-deploy-0", ManifestWorkSpec::default());
             work.metadata.namespace = Some("one".to_owned());
-            addons.failed(&one(), &CreateOrAdopt::new(work), &WriteResult::Forbidden("no more room".to_owned()));
+            let action = CreateOrAdopt::new(work);
+            let result = WriteResult::Forbidden("no more room".to_owned());
+            AddOns.sent(&one(), last, PlanPart::Action(&action), &result, noon());
         };
-        refuse();
-        assert_eq!(addons.refusal(&one(), &first), None, "nothing was tried");
-        addons.attempt(&one(), Some(first.clone()));
-        refuse();
-        addons.attempt(&one(), Some(first.clone()));
-        let told = addons.refusal(&one(), &first).expect("it was refused");
-        assert_eq!(told, "could not Create ManifestWork one/addon-hello-deploy-0: no more room");
-        assert_eq!(addons.refusal(&one(), &second), None);
-        addons.attempt(&one(), Some(second.clone()));
-        assert_eq!([&first, &second].map(|set| addons.refusal(&one(), set)), [None, None]);
-        refuse();
-        addons.attempt(&one(), None);
-        assert_eq!(addons.refusal(&one(), &second), None, "all was taken in the end");
+        let rejection = |last: &Option<Attempt>| last.as_ref().and_then(|attempt| attempt.rejection.clone());
+        let mut last = None;
+        reject(&mut last);
+        assert_eq!(rejection(&last), None, "nothing was tried");
+        attempt(&mut last, Some(first.clone()));
+        reject(&mut last);
+        attempt(&mut last, Some(first));
+        let why = "could not Create ManifestWork one/addon-hello-deploy-0: no more room";
+        assert_eq!(rejection(&last).as_deref(), Some(why));
+        attempt(&mut last, Some(second));
+        assert_eq!(rejection(&last), None);
+        reject(&mut last);
+        attempt(&mut last, None);
+        assert!(last.is_none(), "all works are as they are to be");
     }
 }

@@ -4,15 +4,10 @@
 //! bindings, and says on the add-on, in the condition `RegistrationApplied`, if the server does not take them. It is a controller of its own so
 //! that an add-on whose agent may not be given something is deployed and reported on all the same.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
-
 use drover_api::{addon::ManagedClusterAddOn, reference::ClusterName};
 use drover_engine::{
     condition,
-    plan::{NoAction, Plan, Write, WriteResult},
+    plan::{NoAction, Plan, PlanPart, Write, WriteResult, could_not},
     registration::{
         identity,
         permission::{Registered, bindings},
@@ -23,48 +18,48 @@ use drover_runtime::{controller::Reconciler, store::ObjectKey};
 use k8s_openapi::{api::rbac::v1::RoleBinding, jiff::Timestamp};
 
 use super::{progress, signing_request::is_accepted, workshop::Making};
-use crate::{cache::Cache, refusal::could_not};
+use crate::cache::Cache;
 
 /// What is said of the agent of an add-on whose cluster is shut out.
 const SHUT_OUT: &str = "the cluster is not accepted, so that its agents may do nothing on the hub: set spec.hubAcceptsClient of the \
                         ManagedCluster to let it in";
 
 /// Binds agents to roles.
-#[derive(Default)]
-pub(crate) struct Permissions {
-    /// Why the server did not take what was last written for an add-on.
-    refusals: Mutex<BTreeMap<ObjectKey, String>>,
-}
-
-impl Permissions {
-    fn refusals(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, String>> {
-        self.refusals.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+pub(crate) struct Permissions;
 
 impl Reconciler<Cache> for Permissions {
     type Key = ObjectKey;
+    /// Why the server rejected what was last written for the add-on.
+    type State = Option<String>;
     type Action = NoAction;
 
     const NAME: &'static str = "drover-addon-permission";
 
-    fn plan(&self, cache: &Cache, key: &ObjectKey, now: Timestamp) -> Plan {
+    fn plan(&self, cache: &Cache, key: &ObjectKey, rejection: &mut Option<String>, now: Timestamp) -> Plan {
         let Some(bindings) = Bindings::of(cache, key, now) else { return Plan::default() };
         let writes = bindings.writes();
         if writes.is_empty() {
-            self.refusals().remove(key);
+            *rejection = None;
             return Plan::default();
         }
-        let refusal = self.refusals().get(key).cloned();
         let on_cluster = cache.addons.mcas.get(key);
-        let said = refusal.zip(on_cluster).and_then(|(why, on_cluster)| say(on_cluster, &why, now));
+        let said = rejection.as_deref().zip(on_cluster).and_then(|(why, on_cluster)| say(on_cluster, why, now));
         // What will be refused once more must not keep it from being said.
         Plan { ordered: said.into_iter().collect(), parallel: writes, ..Plan::default() }
     }
 
-    fn rejected(&self, key: &ObjectKey, write: &Write, result: &WriteResult) {
-        if let Some(why) = refusal(write, result) {
-            self.refusals().insert(key.clone(), why);
+    fn sent(
+        &self,
+        _: &ObjectKey,
+        rejection: &mut Option<String>,
+        part: PlanPart<'_, NoAction>,
+        result: &WriteResult,
+        _: Timestamp,
+    ) {
+        if let PlanPart::Write(write) = part
+            && let Some(why) = refusal(write, result)
+        {
+            *rejection = Some(why);
         }
     }
 }

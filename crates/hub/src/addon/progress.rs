@@ -18,20 +18,19 @@ use drover_engine::{
         words::Wait,
     },
     explain::Reason,
-    plan::Write,
+    plan::{Controller, Write},
     registration::permission::Registered,
     revision::{
         Overrides, Set,
         markers::{Given, Proof},
     },
-    rollout::{Failure, Hold, Standing},
+    rollout::{Failure, Hold, Snapshot, Standing},
 };
 use drover_runtime::store::ObjectKey;
 use k8s_openapi::jiff::Timestamp;
 
 use super::{
     Dialect,
-    book::Pages,
     deploy::{self, Works},
     permission::Bindings,
     shelf::Shelf,
@@ -98,6 +97,8 @@ pub(crate) struct Steps {
     pub(crate) works: Works,
     /// What these are made from, if there are any: what it was given, with what a user has asked for instead.
     pub(crate) set: Option<SetFingerprint>,
+    /// The keys of other controllers that depend on what was rendered.
+    pub(crate) enqueue: Vec<(Controller, ObjectKey)>,
 }
 
 /// Gives an add-on a set, and tells of it in the same write.
@@ -139,7 +140,7 @@ fn given_to(on_cluster: &ManagedClusterAddOn, record: &AddOnRollout) -> Option<(
 pub(crate) fn follow(
     subject: &Subject,
     record: &AddOnRollout,
-    pages: &Pages,
+    snapshot: &Snapshot<Set>,
     refusal: &dyn Fn(&SetFingerprint) -> Option<String>,
 ) -> Steps {
     let own = subject.shelf.own(subject.on_cluster);
@@ -147,7 +148,7 @@ pub(crate) fn follow(
     if own.as_ref().is_some_and(|own| own.overrides == Err(Problem::TemplatesNotYet)) {
         return Steps::default();
     }
-    let part = part(subject.on_cluster, pages);
+    let part = part(subject.on_cluster, snapshot);
     let tell = |held: Held<'_>| subject.write(subject.status(held, own.as_ref(), &part)?);
     match given_to(subject.on_cluster, record) {
         None => Steps { status: tell(Held::Nothing), ..Steps::default() },
@@ -159,16 +160,15 @@ pub(crate) fn follow(
             let commission = subject.commission(&effective);
             let (making, fresh) = subject.cache.addons.workshop.make(&commission);
             let bindings = Bindings::made(subject.cache, subject.on_cluster, &making);
-            if bindings.as_ref().is_some_and(|bindings| !bindings.writes().is_empty()) {
-                subject.cache.queues.permissions.mark(ObjectKey::of(subject.on_cluster));
-            }
+            let is_unbound = bindings.as_ref().is_some_and(|bindings| !bindings.writes().is_empty());
+            let permission = is_unbound.then(|| (Controller::Permission, ObjectKey::of(subject.on_cluster)));
             let registered = bindings.as_ref().and_then(Bindings::registered);
             let works = deploy::works(&commission, &making, fresh);
             let made_from = Some(effective.fingerprint()).filter(|_| !works.is_empty());
             let refused = made_from.as_ref().and_then(refusal);
             let (namespace, refusal) = (making.namespace(), refused.as_deref());
             let having = Having { given: &given, set: &effective, making: &making, namespace, refusal, registered };
-            Steps { status: tell(Held::Set(having)), works, set: made_from }
+            Steps { status: tell(Held::Set(having)), works, set: made_from, enqueue: permission.into_iter().collect() }
         }
     }
 }
@@ -178,20 +178,18 @@ pub(crate) fn health(cache: &Cache) -> Health {
     if cache.dialect == Dialect::Ocm { Health::DoesNotCount } else { Health::Counts }
 }
 
-fn part(on_cluster: &ManagedClusterAddOn, pages: &Pages) -> Part {
+fn part(on_cluster: &ManagedClusterAddOn, snapshot: &Snapshot<Set>) -> Part {
     let cluster = ClusterName::from(on_cluster.metadata.namespace.as_deref().unwrap_or_default());
-    let standing = pages.rollout.standing(&cluster);
+    let standing = snapshot.standing(&cluster);
     let failure = match standing {
         Some((_, Standing::Failed(failure))) => Some(*failure),
         _ => None,
     };
-    let wait = match Reason::of(&cluster, &pages.rollout, &pages.courses) {
+    let wait = match Reason::of(&cluster, snapshot) {
         Reason::Held(hold) => Some(hold),
         _ => None,
     };
-    let problem = standing
-        .and_then(|(entry, _)| pages.courses.get(entry))
-        .and_then(|course| course.problem.as_ref()?.configuration());
+    let problem = standing.and_then(|(course, _)| course?.problem.as_ref()?.configuration());
     let invalid_version = problem.and_then(invalid_version);
     Part { failure, wait, invalid_version }
 }

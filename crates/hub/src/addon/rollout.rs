@@ -8,53 +8,49 @@ mod case;
 mod record;
 mod refusal;
 
-use std::collections::BTreeSet;
-
 use drover_api::{
     addon::ClusterManagementAddOn,
     drover::{AddOnRollout, AddOnRolloutSpec},
-    grammar::SetFingerprint,
 };
 use drover_engine::{
     addon::inheritance::is_managed,
     owner::own,
-    plan::{Event, NoAction, Plan, Write, WriteResult},
+    plan::{Event, NoAction, Plan, PlanPart, Write, WriteResult},
 };
 use drover_runtime::{
-    controller::Reconciler,
+    controller::{Publication, Reconciler},
     store::{Change, ObjectKey},
 };
 use k8s_openapi::jiff::Timestamp;
 use kube::{Resource, ResourceExt};
 
+pub(super) use self::refusal::Refusal;
 use self::{
-    case::Case,
-    refusal::{Matter, Refusal, Refusals},
+    case::{Case, recorded},
+    refusal::Matter,
 };
-use crate::cache::Cache;
+use super::book::Pages;
+use crate::cache::{Cache, Queues};
 
-#[derive(Default)]
-pub(crate) struct Rollouts {
-    /// What was not taken, by add-on.
-    refusals: Refusals,
-}
+/// The reason of the event that says that the server rejects what has to be recorded first.
+pub(super) const BLOCKED: &str = "RolloutBlocked";
+
+pub(crate) struct Rollouts;
 
 impl Reconciler<Cache> for Rollouts {
     type Key = ObjectKey;
+    type State = Pages;
     type Action = NoAction;
 
     const NAME: &'static str = "drover-addon-rollout";
 
-    fn plan(&self, cache: &Cache, key: &ObjectKey, now: Timestamp) -> Plan {
-        let (Some(addon), Some(book)) = (cache.addons.cmas.get(key), cache.addons.books.get(key)) else {
-            self.refusals.forget(key);
+    fn plan(&self, cache: &Cache, key: &ObjectKey, pages: &mut Pages, now: Timestamp) -> Plan {
+        let addon = cache.addons.cmas.get(key).filter(|addon| addon.metadata.deletion_timestamp.is_none());
+        let Some(addon) = addon.filter(|addon| is_managed(addon)) else {
+            *pages = Pages::default();
             return Plan::default();
         };
-        if addon.metadata.deletion_timestamp.is_some() || !is_managed(addon) {
-            self.refusals.forget(key);
-            return Plan::default();
-        }
-        let refusal = self.refusals.of(key, now);
+        let refusal = pages.refusal.clone().filter(|refusal| refusal.holds(now));
         // What can not be written down can still be said of the add-on.
         let is_refused = refusal.as_ref().is_some_and(|refusal| refusal.matter == Matter::Record);
         let stored = cache.configs.rollout(key);
@@ -63,29 +59,37 @@ impl Reconciler<Cache> for Rollouts {
         }
         let record = stored.cloned().unwrap_or_else(|| record_of(addon));
         let case = Case { cache, key, addon, record: &record, refusal: refusal.as_ref(), now };
-        let plan = case.follow(&mut book.open());
+        let plan = case.follow(pages);
         match refusal {
-            Some(refusal) => self.held_up(key, addon, &refusal, plan),
+            Some(refusal) => held_up(addon, &refusal, plan),
             None => plan,
         }
     }
 
-    fn rejected(&self, key: &ObjectKey, write: &Write, result: &WriteResult) {
-        self.refusals.note(key, write, result);
+    fn publish(&self, key: &ObjectKey, pages: &Pages) -> Option<Publication<Cache>> {
+        let (key, snapshot) = (key.clone(), pages.snapshot());
+        Some(Box::new(move |cache| cache.addons.publish(key, snapshot)))
+    }
+
+    fn sent(
+        &self,
+        _: &ObjectKey,
+        pages: &mut Pages,
+        part: PlanPart<'_, NoAction>,
+        result: &WriteResult,
+        now: Timestamp,
+    ) {
+        pages.sent(part, result, now);
     }
 }
 
-impl Rollouts {
-    /// The plan, which is made again when what was refused is tried again. When all else is written, people are told.
-    fn held_up(&self, key: &ObjectKey, addon: &ClusterManagementAddOn, refusal: &Refusal, plan: Plan) -> Plan {
-        let wake = plan.wake.into_iter().chain([refusal.again]).min();
-        let is_quiet = plan.ordered.is_empty() && plan.parallel.is_empty();
-        let news = (is_quiet && !refusal.is_told).then(|| {
-            self.refusals.told(key);
-            Event::warning(addon, "RolloutBlocked", format!("nobody new is given anything: {}", refusal.why))
-        });
-        Plan { wake, ..plan }.with_events(news)
-    }
+/// The plan, which is made again when what was rejected is sent again. When all else is written, an event says so.
+fn held_up(addon: &ClusterManagementAddOn, refusal: &Refusal, plan: Plan) -> Plan {
+    let wake = plan.wake.into_iter().chain([refusal.again]).min();
+    let is_quiet = plan.ordered.is_empty() && plan.parallel.is_empty();
+    let news = (is_quiet && !refusal.is_announced)
+        .then(|| Event::warning(addon, BLOCKED, format!("nobody new is given anything: {}", refusal.why)));
+    Plan { wake, ..plan }.with_events(news)
 }
 
 /// Has what remembers the rollouts be there, and go with the add-on; nothing if it does.
@@ -112,28 +116,16 @@ fn owned(record: &AddOnRollout, addon: &ClusterManagementAddOn) -> AddOnRollout 
 }
 
 impl Cache {
-    /// Marks the add-ons on clusters that have something else to say now, because a set that they were given is remembered again. Where
-    /// nothing was remembered before, that may be any.
-    pub(crate) fn mark_who_has_sets_of(&self, change: &Change<AddOnRollout>) {
+    /// Enqueues who reads the record of an add-on's rollouts, because other revisions are recorded.
+    pub(crate) fn mark_readers_of(&self, change: &Change<AddOnRollout>, queues: &Queues) {
         let (new, old) = (change.new.as_deref(), change.old.as_deref());
         let Some(new) = new.and_then(|record| record.status.as_ref()) else { return };
-        let old = old.and_then(|record| record.status.as_ref());
-        let Some(old) = old else {
-            return self.addons.on_clusters(&change.key.name).for_each(|key| self.queues.addons.mark(key.clone()));
+        let Some(old) = old.and_then(|record| record.status.as_ref()) else {
+            // Where nothing was recorded before, that may be any add-on on a cluster.
+            return self.addons.on_clusters(&change.key.name).for_each(|key| queues.addons.mark(key.clone()));
         };
-        let is_known = |set: &SetFingerprint| old.sets.iter().any(|known| known.fingerprint == *set);
-        let found: BTreeSet<_> = new.sets.iter().map(|set| &set.fingerprint).filter(|set| !is_known(set)).collect();
-        let Some(book) = self.addons.books.get(&change.key).filter(|_| !found.is_empty()) else { return };
-        let pages = book.open();
-        // Seldom is anybody given a set before it is remembered, so that nobody has to be looked for.
-        if !pages.rollout.given().any(|set| found.contains(set)) {
-            return;
-        }
-        for (cluster, member) in pages.rollout.members() {
-            let given = member.addon.as_ref().and_then(|addon| addon.given.as_ref());
-            if given.is_some_and(|given| found.contains(&given.set)) {
-                self.queues.addons.mark(ObjectKey::namespaced(cluster.as_str(), &change.key.name));
-            }
+        if recorded(new) != recorded(old) {
+            queues.rollouts.mark(change.key.clone());
         }
     }
 }

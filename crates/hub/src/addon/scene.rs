@@ -1,16 +1,21 @@
-//! A fleet for tests of the controllers of add-ons.
+//! A cache and its queues for tests of controllers.
+
+use std::{any::Any, collections::BTreeMap};
 
 use drover_api::{
     addon::{ClusterManagementAddOn, ManagedClusterAddOn},
     cluster::{ManagedCluster, Placement, PlacementDecision},
     drover::AddOnRollout,
 };
-use drover_engine::plan::{Plan, PlanStep, Write};
+use drover_engine::{
+    plan::{Plan, PlanPart, PlanStep, Write, WriteResult},
+    tracker::Dirty,
+};
 use drover_runtime::{
-    cache::Tracks,
+    cache::{Enqueue, Tracks},
     clock::ManualClock,
-    controller::Reconciler,
-    queue::{Done, Queue},
+    controller::{KeyState, Reconciler},
+    queue::{Done, Payload, Queue},
     store::ObjectKey,
     views::Caches,
 };
@@ -20,17 +25,24 @@ use kube::{Resource, api::ObjectMeta};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::shelf::Shelf;
-use crate::cache::{Cache, Queues};
+use super::{rollout::Rollouts, shelf::Shelf};
+use crate::{
+    cache::{Cache, Queues},
+    upgrade::ClusterUpgrades,
+    work::ReplicaSets,
+};
 
-/// A fleet, to which a test tells what happens.
+/// The cache of a hub with its queues, to which a test tells what happens.
 pub(crate) struct Scene {
     pub(crate) cache: Cache,
+    pub(crate) queues: Queues,
+    /// What controllers keep of their keys, by controller.
+    states: BTreeMap<(&'static str, ObjectKey), Box<dyn Any>>,
     version: u64,
 }
 
 /// Takes all that is marked.
-pub(crate) fn drain(queue: &Queue<ObjectKey>) -> Vec<String> {
+pub(crate) fn drain<P: Payload>(queue: &Queue<ObjectKey, P>) -> Vec<String> {
     let mut keys = Vec::new();
     while queue.depth() > 0 {
         let key = queue.take().now_or_never().expect("there is one");
@@ -57,9 +69,10 @@ impl Scene {
     /// A fleet of nothing.
     pub(crate) fn new() -> Self {
         let clock = ManualClock::at(noon()).clock();
-        let mut cache = Cache::new(Queues::new(&clock), clock);
-        cache.list_own_types(&[]);
-        Self { cache, version: 0 }
+        let queues = Queues::new(&clock);
+        let mut cache = Cache::new(clock);
+        cache.list_own_types(&[], &queues);
+        Self { cache, queues, states: BTreeMap::new(), version: 0 }
     }
 
     /// Makes an object be so.
@@ -77,7 +90,7 @@ impl Scene {
         object["kind"] = json!(K::kind(&()));
         let object: K = serde_json::from_value(object).expect("an object");
         let change = Tracks::<K>::store(&mut self.cache).apply(object).expect("something changes");
-        self.cache.changed(&change);
+        self.cache.changed(&change, &self.queues);
     }
 
     /// Makes an object be gone.
@@ -94,7 +107,7 @@ impl Scene {
             ..ObjectMeta::default()
         };
         let change = Tracks::<K>::store(&mut self.cache).delete(&last).expect("something goes");
-        self.cache.changed(&change);
+        self.cache.changed(&change, &self.queues);
     }
 
     pub(crate) fn addon(&mut self, name: &str, strategy: &Value) {
@@ -143,7 +156,7 @@ impl Scene {
         let manifest = json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": { "name": addon } });
         let spec = json!({ "addonName": addon, "registration": registration,
             "agentSpec": { "workload": { "manifests": [manifest] } } });
-        self.cache.list_own_types(&[(addon, spec)]);
+        self.cache.list_own_types(&[(addon, spec)], &self.queues);
         let config =
             json!({ "group": "addon.open-cluster-management.io", "resource": "addontemplates", "name": addon });
         self.set::<ClusterManagementAddOn>(None, addon, json!({ "spec": { "defaultConfigs": [config] } }));
@@ -162,12 +175,82 @@ impl Scene {
             "lastTransitionTime": "2026-01-01T00:00:00Z" })
     }
 
-    /// What a controller would do about a key, at noon.
-    pub(crate) fn plan<R>(&self, controller: &R, key: &ObjectKey) -> Plan<R::Action>
+    /// What a controller keeps of a key.
+    pub(crate) fn state<R: Reconciler<Cache, Key = ObjectKey>>(&self, key: &ObjectKey) -> &R::State {
+        let state = self.states.get(&(R::NAME, key.clone())).expect("it was planned");
+        state.downcast_ref().expect("a name is that of one controller")
+    }
+
+    fn take_state<R: Reconciler<Cache, Key = ObjectKey>>(&mut self, key: &ObjectKey) -> Box<R::State> {
+        let state = self.states.remove(&(R::NAME, key.clone()));
+        state.map_or_else(Box::default, |state| state.downcast().expect("a name is that of one controller"))
+    }
+
+    /// The members that have changed since a controller last planned for a key.
+    fn payload(&self, controller: &str, key: &ObjectKey) -> Dirty {
+        let tracking = [
+            (<Rollouts as Reconciler<Cache>>::NAME, &self.queues.rollouts),
+            (<ReplicaSets as Reconciler<Cache>>::NAME, &self.queues.work_sets),
+            (<ClusterUpgrades as Reconciler<Cache>>::NAME, &self.queues.upgrades),
+        ];
+        let queue = tracking.into_iter().find(|(name, _)| *name == controller);
+        queue.map(|(_, queue)| queue.payload(key)).unwrap_or_default()
+    }
+
+    /// Tells a controller what a part of its last plan came to.
+    pub(crate) fn sent<R>(
+        &mut self,
+        controller: &R,
+        key: &ObjectKey,
+        part: PlanPart<'_, R::Action>,
+        result: &WriteResult,
+    ) where
+        R: Reconciler<Cache, Key = ObjectKey>,
+    {
+        let mut state = self.take_state::<R>(key);
+        controller.sent(key, &mut state, part, result, noon());
+        self.states.insert((R::NAME, key.clone()), state);
+    }
+
+    /// Tells a controller that all writes of its last plan were accepted.
+    pub(crate) fn accept<R>(&mut self, controller: &R, key: &ObjectKey, plan: &Plan<R::Action>)
     where
         R: Reconciler<Cache, Key = ObjectKey>,
     {
-        let plan = controller.plan(&self.cache, key, noon());
+        for write in plan.ordered.iter().chain(&plan.parallel) {
+            self.sent(controller, key, PlanPart::Write(write), &WriteResult::Done);
+        }
+        for event in &plan.events {
+            self.sent(controller, key, PlanPart::Event(event), &WriteResult::Done);
+        }
+    }
+
+    /// What a controller plans for a key, at noon.
+    pub(crate) fn plan<R>(&mut self, controller: &R, key: &ObjectKey) -> Plan<R::Action>
+    where
+        R: Reconciler<Cache, Key = ObjectKey>,
+    {
+        self.plan_at(controller, key, noon())
+    }
+
+    /// What a controller plans for a key.
+    pub(crate) fn plan_at<R>(&mut self, controller: &R, key: &ObjectKey, now: Timestamp) -> Plan<R::Action>
+    where
+        R: Reconciler<Cache, Key = ObjectKey>,
+    {
+        let mut state = self.take_state::<R>(key);
+        let payload: Box<dyn Any> = Box::new(self.payload(R::NAME, key));
+        if let Ok(payload) = payload.downcast() {
+            state.mark(*payload);
+        }
+        let plan = controller.plan(&self.cache, key, &mut state, now);
+        if let Some(publish) = controller.publish(key, &state) {
+            publish(&mut self.cache);
+        }
+        for (controller, key) in &plan.enqueue {
+            self.queues.enqueue(*controller, key);
+        }
+        self.states.insert((R::NAME, key.clone()), state);
         let views = Cache::views();
         for write in plan.ordered.iter().chain(&plan.parallel) {
             assert!(views.has(write.kind().view), "the answer to {write} enters no cache");

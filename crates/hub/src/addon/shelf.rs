@@ -157,7 +157,7 @@ mod tests {
         let mut scene = Scene::new();
         let status = json!({ "supportedVersions": ["v1"], "defaultVersion": "v1" });
         scene.set::<ClusterManagementAddOn>(None, "hello", json!({ "spec": {}, "status": status }));
-        scene.cache.list_own_types(&[("one", json!({ "addonName": "hello", "version": "v1" }))]);
+        scene.cache.list_own_types(&[("one", json!({ "addonName": "hello", "version": "v1" }))], &scene.queues);
         scene
     }
 
@@ -173,15 +173,15 @@ mod tests {
         let refusals =
             [(Refusal::Failing, Problem::TemplatesNotYet), (Refusal::Forbidden, Problem::TemplatesForbidden)];
         for (refusal, problem) in refusals {
-            drain(&scene.cache.queues.rollouts);
-            scene.cache.refuse_templates(refusal);
-            assert_eq!(drain(&scene.cache.queues.rollouts), ["hello"], "{refusal:?}");
+            drain(&scene.queues.rollouts);
+            scene.cache.refuse_templates(refusal, &scene.queues);
+            assert_eq!(drain(&scene.queues.rollouts), ["hello"], "{refusal:?}");
             let shelf = shelf(&scene);
             assert_eq!(shelf.configured(None, None), Err(problem), "nobody is moved");
             let supported: Vec<_> = shelf.supported().iter().map(Version::as_str).collect();
             assert_eq!((supported, shelf.vocabulary(None)), (vec!["v1"], Vocabulary::Version));
         }
-        scene.cache.refuse_templates(Refusal::NoSuchKind);
+        scene.cache.refuse_templates(Refusal::NoSuchKind, &scene.queues);
         assert!(shelf(&scene).supported().is_empty(), "there are none");
     }
 
@@ -200,7 +200,7 @@ mod tests {
         for dialect in [Dialect::Drover, Dialect::Ocm] {
             assert!(own(&mut scene, dialect), "{dialect:?}");
         }
-        scene.cache.refuse_templates(Refusal::NoSuchKind);
+        scene.cache.refuse_templates(Refusal::NoSuchKind, &scene.queues);
         for dialect in [Dialect::Drover, Dialect::Ocm] {
             assert!(!own(&mut scene, dialect), "{dialect:?}");
         }
@@ -212,8 +212,8 @@ mod tests {
         let edited = json!({ "addonName": "hello", "version": "v1", "text": "edited in place" });
         let given = shelf(&scene).configured(None, None).expect("it can be had").set;
         assert_eq!(shelf(&scene).generation(&given.configs()[0]), Some(1));
-        scene.cache.refuse_templates(Refusal::NoSuchKind);
-        scene.cache.list_own_types(&[("one", edited)]);
+        scene.cache.refuse_templates(Refusal::NoSuchKind, &scene.queues);
+        scene.cache.list_own_types(&[("one", edited)], &scene.queues);
         assert_eq!(shelf(&scene).generation(&given.configs()[0]), None);
     }
 }

@@ -19,7 +19,7 @@ use drover_engine::{
         CLIENT_SIGNER,
         request::{awaits_certificate, is_decided},
     },
-    plan::{Plan, Write, WriteResult},
+    plan::{Controller, Plan, PlanPart, Write, WriteResult},
     registration::{
         request::{self, Signer, Verdict},
         signing::{self, Signing},
@@ -36,7 +36,11 @@ use k8s_openapi::{api::certificates::v1::CertificateSigningRequest, jiff::Timest
 use kube::ResourceExt;
 
 use super::progress;
-use crate::{cache::Cache, cluster::decide, signer::Sign};
+use crate::{
+    cache::{Cache, Queues},
+    cluster::decide,
+    signer::Sign,
+};
 
 /// When a denial is tried again that the hub had no right to, and when a request is looked at again whose template is not known.
 const PATIENCE: Duration = Duration::from_mins(10);
@@ -242,19 +246,19 @@ fn blueprint(cache: &Cache, addon: &ObjectKey, now: Timestamp) -> Option<Arc<Blu
 
 impl Reconciler<Cache> for AddOnRequests {
     type Key = ObjectKey;
+    type State = ();
     type Action = Sign;
 
     const NAME: &'static str = "drover-addon-registration";
 
-    fn plan(&self, cache: &Cache, key: &ObjectKey, now: Timestamp) -> Plan<Sign> {
+    fn plan(&self, cache: &Cache, key: &ObjectKey, (): &mut (), now: Timestamp) -> Plan<Sign> {
         if !key.namespace.is_empty() {
             return self.settle(cache, key, Signing::Over, now);
         }
         let Some(request) = cache.belongings.requests.get(key) else {
-            if let Some(attempt) = self.attempts().remove(key) {
-                cache.queues.addon_requests.mark(attempt.addon);
-            }
-            return Plan::default();
+            let attempt = self.attempts().remove(key);
+            let enqueue = attempt.map(|attempt| (Controller::AddOnRegistration, attempt.addon));
+            return Plan { enqueue: enqueue.into_iter().collect(), ..Plan::default() };
         };
         let Some((cluster, addon)) = request::addon_of_request(request).filter(|(it, _)| is_accepted(cache, it)) else {
             return Plan::default();
@@ -280,15 +284,14 @@ impl Reconciler<Cache> for AddOnRequests {
         }
     }
 
-    fn rejected(&self, key: &ObjectKey, write: &Write, result: &WriteResult) {
-        // What is said on the add-on is another matter.
-        if let Some(refusal) = Refusal::of(result).filter(|_| write.kind().is::<CertificateSigningRequest>()) {
-            self.note(key, refusal);
-        }
-    }
-
-    fn failed(&self, key: &ObjectKey, _: &Sign, result: &WriteResult) {
-        if let Some(refusal) = Refusal::of(result) {
+    fn sent(&self, key: &ObjectKey, (): &mut (), part: PlanPart<'_, Sign>, result: &WriteResult, _: Timestamp) {
+        let is_about_request = match part {
+            // What is said on the add-on is another matter.
+            PlanPart::Write(write) => write.kind().is::<CertificateSigningRequest>(),
+            PlanPart::Action(_) => true,
+            PlanPart::Event(_) => false,
+        };
+        if let Some(refusal) = Refusal::of(result).filter(|_| is_about_request) {
             self.note(key, refusal);
         }
     }
@@ -331,16 +334,16 @@ impl Refusal {
 impl Cache {
     /// Marks the requests of an add-on on a cluster that are not decided on, or not signed, if something has changed that they depend on. What
     /// else the add-on says is no reason: that one could not be signed would have all of them tried at once, and for ever.
-    pub(crate) fn mark_requests_of(&self, change: &Change<ManagedClusterAddOn>) {
+    pub(crate) fn mark_requests_of(&self, change: &Change<ManagedClusterAddOn>, queues: &Queues) {
         if matches!((&change.old, &change.new), (Some(old), Some(new)) if registers_the_same(old, new)) {
             return;
         }
         for request in self.belongings.open_requests(&change.key) {
-            self.queues.addon_requests.mark(request.clone());
+            queues.addon_requests.mark(request.clone());
         }
         // A request may have gone while no hub was there.
         if change.new.as_deref().is_some_and(signing::says_failed) {
-            self.queues.addon_requests.mark(change.key.clone());
+            queues.addon_requests.mark(change.key.clone());
         }
     }
 }

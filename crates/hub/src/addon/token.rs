@@ -3,14 +3,9 @@
 //! Watches add-ons, and the service accounts, roles and bindings that carry its label. Its key is a ManagedClusterAddOn. It writes these
 //! objects, and the add-on's condition `TokenInfrastructureReady`. They go with the add-on, by their owner reference.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
-
 use drover_api::{addon::ManagedClusterAddOn, names::TOKEN_INFRASTRUCTURE_LABEL};
 use drover_engine::{
-    plan::{NoAction, Plan, Writable, Write, WriteResult},
+    plan::{NoAction, Plan, PlanPart, Writable, Write, WriteResult, could_not},
     registration::token_infrastructure::{self, Readiness},
 };
 use drover_runtime::{
@@ -27,7 +22,7 @@ use k8s_openapi::{
 };
 use kube::{ResourceExt, runtime::watcher};
 
-use crate::{cache::Cache, refusal::could_not};
+use crate::cache::{Cache, Queues};
 
 /// What was made for agents that prove themselves by tokens; the bindings are with those of other agents.
 #[derive(Default)]
@@ -42,49 +37,41 @@ pub(crate) fn for_tokens() -> watcher::Config {
 }
 
 /// Keeps up what agents need for tokens.
-#[derive(Default)]
-pub(crate) struct TokenInfrastructure {
-    /// Why the server did not take what was last written for an add-on.
-    refusals: Mutex<BTreeMap<ObjectKey, String>>,
-}
+pub(crate) struct TokenInfrastructure;
 
-impl TokenInfrastructure {
-    fn refusals(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, String>> {
-        self.refusals.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Makes what is missing, and says whether all is there.
-    fn keep(&self, key: &ObjectKey, addon: &ManagedClusterAddOn, made: &Made<'_>, now: Timestamp) -> Plan {
-        let writes = made.ensure(addon);
-        let readiness = match made.account.filter(|_| writes.is_empty()) {
-            Some(account) => {
-                self.refusals().remove(key);
-                Some(say(addon, Readiness::Ready(account), now))
-            }
-            None => self.refusals().get(key).map(|why| say(addon, Readiness::Failed(why), now)),
-        };
-        // What will be refused once more must not keep it from being said.
-        writes.into_iter().collect::<Plan>().after(readiness.flatten())
-    }
+/// Makes what is missing, and says whether all is there.
+fn keep(addon: &ManagedClusterAddOn, made: &Made<'_>, rejection: &mut Option<String>, now: Timestamp) -> Plan {
+    let writes = made.ensure(addon);
+    let readiness = match made.account.filter(|_| writes.is_empty()) {
+        Some(account) => {
+            *rejection = None;
+            Some(say(addon, Readiness::Ready(account), now))
+        }
+        None => rejection.as_deref().map(|why| say(addon, Readiness::Failed(why), now)),
+    };
+    // What will be rejected once more must not keep it from being said.
+    writes.into_iter().collect::<Plan>().after(readiness.flatten())
 }
 
 impl Reconciler<Cache> for TokenInfrastructure {
     type Key = ObjectKey;
+    /// Why the server rejected what was last written for the add-on.
+    type State = Option<String>;
     type Action = NoAction;
 
     const NAME: &'static str = "drover-addon-token";
 
-    fn plan(&self, cache: &Cache, key: &ObjectKey, now: Timestamp) -> Plan {
+    fn plan(&self, cache: &Cache, key: &ObjectKey, rejection: &mut Option<String>, now: Timestamp) -> Plan {
         let addon = cache.addons.mcas.get(key).filter(|addon| addon.metadata.deletion_timestamp.is_none());
         let Some(addon) = addon else {
-            self.refusals().remove(key);
+            *rejection = None;
             return Plan::default();
         };
         let made = Made::of(cache, key);
         if token_infrastructure::uses_tokens(addon) {
-            return self.keep(key, addon, &made, now);
+            return keep(addon, &made, rejection, now);
         }
-        self.refusals().remove(key);
+        *rejection = None;
         let removals = made.remove();
         if removals.is_empty() {
             say(addon, Readiness::NotNeeded, now).into_iter().collect()
@@ -93,14 +80,22 @@ impl Reconciler<Cache> for TokenInfrastructure {
         }
     }
 
-    fn rejected(&self, key: &ObjectKey, write: &Write, result: &WriteResult) {
+    fn sent(
+        &self,
+        _: &ObjectKey,
+        rejection: &mut Option<String>,
+        part: PlanPart<'_, NoAction>,
+        result: &WriteResult,
+        _: Timestamp,
+    ) {
+        let PlanPart::Write(write) = part else { return };
         // An object of another client may be in the way, or one that is to be changed may be gone: both are reported.
         let why = match result {
             WriteResult::Unreachable(why) => Some(&**why),
             result => result.objection(),
         };
         if let Some(why) = why {
-            self.refusals().insert(key.clone(), could_not(write, why));
+            *rejection = Some(could_not(write, why));
         }
     }
 }
@@ -157,16 +152,16 @@ fn remove<K: Writable>(stored: Option<&K>) -> Option<Write> {
 
 impl Cache {
     /// Marks the add-on in a namespace that something was made for, so that it comes back if it was removed.
-    pub(crate) fn mark_tokens(&self, namespace: &str, addon: Option<&str>) {
+    pub(crate) fn mark_tokens(&self, namespace: &str, addon: Option<&str>, queues: &Queues) {
         if let Some(addon) = addon {
-            self.queues.tokens.mark(ObjectKey::namespaced(namespace, addon));
+            queues.tokens.mark(ObjectKey::namespaced(namespace, addon));
         }
     }
 
     /// Marks an add-on whose agent proves itself by tokens, or did.
-    pub(super) fn mark_token_user(&self, change: &Change<ManagedClusterAddOn>) {
+    pub(super) fn mark_token_user(&self, change: &Change<ManagedClusterAddOn>, queues: &Queues) {
         if [&change.old, &change.new].into_iter().flatten().any(|addon| token_infrastructure::is_concerned(addon)) {
-            self.queues.tokens.mark(change.key.clone());
+            queues.tokens.mark(change.key.clone());
         }
     }
 }
@@ -176,8 +171,8 @@ impl Tracks<ServiceAccount> for Cache {
         &mut self.tokens.accounts
     }
 
-    fn changed(&mut self, change: &Change<ServiceAccount>) {
-        self.mark_tokens(&change.key.namespace, token_infrastructure::addon_of_account(&change.key.name));
+    fn changed(&mut self, change: &Change<ServiceAccount>, queues: &Queues) {
+        self.mark_tokens(&change.key.namespace, token_infrastructure::addon_of_account(&change.key.name), queues);
     }
 }
 
@@ -186,8 +181,8 @@ impl Tracks<Role> for Cache {
         &mut self.tokens.roles
     }
 
-    fn changed(&mut self, change: &Change<Role>) {
-        self.mark_tokens(&change.key.namespace, token_infrastructure::addon_of_role(&change.key.name));
+    fn changed(&mut self, change: &Change<Role>, queues: &Queues) {
+        self.mark_tokens(&change.key.namespace, token_infrastructure::addon_of_role(&change.key.name), queues);
     }
 }
 

@@ -2,9 +2,10 @@
 
 use drover_api::{
     names::{ADDON_NAME_LABEL, ADDON_NAMESPACE_LABEL},
+    reference::ClusterName,
     work::{ManifestWork, ManifestWorkSpec},
 };
-use drover_engine::template;
+use drover_engine::{template, tracker::Dirty};
 use drover_runtime::{
     cache::Tracks,
     decode::Damaged,
@@ -12,7 +13,10 @@ use drover_runtime::{
 };
 use kube::{ResourceExt, runtime::watcher};
 
-use crate::{cache::Cache, manifest_work};
+use crate::{
+    cache::{Cache, Queues},
+    manifest_work,
+};
 
 /// Which works are add-ons'.
 pub(crate) fn works() -> watcher::Config {
@@ -50,11 +54,12 @@ impl Tracks<ManifestWork> for Cache {
         }
     }
 
-    fn changed(&mut self, change: &Change<ManifestWork>) {
+    fn changed(&mut self, change: &Change<ManifestWork>, queues: &Queues) {
         for addon in self.addons.sort_work(change) {
             // A rollout that is planned before the conditions of the add-on are written sees the report too.
-            self.addons.look_again_at(&ObjectKey::cluster_wide(&addon.name), &addon.namespace);
-            self.queues.addons.mark(addon);
+            let member = Dirty::member(&ClusterName::from(&*addon.namespace));
+            queues.rollouts.carry(ObjectKey::cluster_wide(&addon.name), member);
+            queues.addons.mark(addon);
         }
     }
 }

@@ -46,11 +46,11 @@ fn wanted() -> ManifestWork {
 /// Runs the action, and returns the result and the work that is cached then.
 async fn run(annotations: &Value) -> (Result<(), ActionError>, Option<Arc<ManifestWork>>) {
     let clock = ManualClock::at(Timestamp::UNIX_EPOCH).clock();
-    let cache = SharedCache::new(Cache::new(Queues::new(&clock), clock.clone()));
+    let cache = SharedCache::new(Cache::new(clock.clone()), Queues::new(&clock));
     let writer = Writer::new(occupied(annotations), cache.clone(), clock, "test");
     let result = CreateOrAdopt::new(wanted()).execute(writer).await;
     let cached =
-        cache.update(|cache| Tracks::<ManifestWork>::store(cache).get(&ObjectKey::namespaced("one", "a")).cloned());
+        cache.update(|cache, _| Tracks::<ManifestWork>::store(cache).get(&ObjectKey::namespaced("one", "a")).cloned());
     (result, cached)
 }
 

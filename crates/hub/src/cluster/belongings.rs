@@ -40,7 +40,7 @@ use kube::{
     runtime::watcher,
 };
 
-use crate::cache::{Cache, remove_from};
+use crate::cache::{Cache, Queues, remove_from};
 
 /// What belongs to clusters.
 #[derive(Default)]
@@ -191,37 +191,37 @@ fn spoken(cluster: &ManagedCluster) -> Option<(&str, Timestamp)> {
 }
 
 impl Cache {
-    fn mark_cluster(&self, cluster: &ClusterName) {
-        self.queues.clusters.mark(ObjectKey::cluster_wide(cluster.as_str()));
+    fn mark_cluster(&self, cluster: &ClusterName, queues: &Queues) {
+        queues.clusters.mark(ObjectKey::cluster_wide(cluster.as_str()));
     }
 
     /// Marks the cluster whose own role, or its binding, this is.
-    fn mark_owner(&self, key: &ObjectKey) {
+    fn mark_owner(&self, key: &ObjectKey, queues: &Queues) {
         if let Some(cluster) = access::cluster_of_role(&key.name) {
-            self.mark_cluster(&cluster);
+            self.mark_cluster(&cluster, queues);
         }
     }
 
     /// Marks the cluster of a namespace if somebody waits for what is in it to go.
-    pub(crate) fn mark_leaving(&self, namespace: &str) {
+    pub(crate) fn mark_leaving(&self, namespace: &str, queues: &Queues) {
         let key = ObjectKey::cluster_wide(namespace);
         let is_going = |metadata: &ObjectMeta| metadata.deletion_timestamp.is_some();
         let cluster = self.clusters.get(&key).is_some_and(|cluster| is_going(&cluster.metadata));
         let namespace = self.belongings.namespaces.get(&key).is_some_and(|namespace| is_going(&namespace.metadata));
         if cluster || namespace {
-            self.queues.clusters.mark(key);
+            queues.clusters.mark(key);
         }
     }
 
     /// Marks what depends on a cluster besides placements and sets.
-    pub(crate) fn mark_belongings(&mut self, change: &Change<ManagedCluster>) {
+    pub(crate) fn mark_belongings(&mut self, change: &Change<ManagedCluster>, queues: &Queues) {
         self.hear_report(change);
-        self.queues.clusters.mark(change.key.clone());
+        queues.clusters.mark(change.key.clone());
         for request in self.belongings.pending(&ClusterName::from(&*change.key.name)) {
-            self.queues.requests.mark(request.clone());
+            queues.requests.mark(request.clone());
         }
         for request in self.belongings.open_on(&change.key.name) {
-            self.queues.addon_requests.mark(request.clone());
+            queues.addon_requests.mark(request.clone());
         }
     }
 
@@ -241,7 +241,7 @@ impl Cache {
     }
 
     /// Takes note of a renewal. Most tell nothing but that the cluster is as it was.
-    fn heard_of(&mut self, cluster: &ClusterName, heartbeat: Heartbeat) {
+    fn heard_of(&mut self, cluster: &ClusterName, heartbeat: Heartbeat, queues: &Queues) {
         self.belongings.heartbeats.insert(cluster.clone(), heartbeat);
         let key = ObjectKey::cluster_wide(cluster.as_str());
         let is_news = heartbeat.sight == Sight::Found
@@ -250,7 +250,7 @@ impl Cache {
                 availability::judge(cluster, signs, heartbeat.noticed).conditions != conditions(cluster)
             });
         if is_news {
-            self.queues.clusters.mark(key);
+            queues.clusters.mark(key);
         }
     }
 }
@@ -260,12 +260,12 @@ impl Tracks<Namespace> for Cache {
         &mut self.belongings.namespaces
     }
 
-    fn changed(&mut self, change: &Change<Namespace>) {
+    fn changed(&mut self, change: &Change<Namespace>, queues: &Queues) {
         if self.clusters.has(&change.key) {
-            self.queues.clusters.mark(change.key.clone());
-            self.mark_installs_on(&change.key.name);
-            self.mark_work_sets_on(&change.key.name);
-            self.mark_upgrades_on(&change.key.name);
+            queues.clusters.mark(change.key.clone());
+            self.mark_installs_on(&change.key.name, queues);
+            self.mark_work_sets_on(&change.key.name, queues);
+            self.mark_upgrades_on(&change.key.name, queues);
         }
     }
 }
@@ -275,8 +275,8 @@ impl Tracks<ClusterRole> for Cache {
         &mut self.belongings.roles
     }
 
-    fn changed(&mut self, change: &Change<ClusterRole>) {
-        self.mark_owner(&change.key);
+    fn changed(&mut self, change: &Change<ClusterRole>, queues: &Queues) {
+        self.mark_owner(&change.key, queues);
     }
 }
 
@@ -285,8 +285,8 @@ impl Tracks<ClusterRoleBinding> for Cache {
         &mut self.belongings.role_bindings
     }
 
-    fn changed(&mut self, change: &Change<ClusterRoleBinding>) {
-        self.mark_owner(&change.key);
+    fn changed(&mut self, change: &Change<ClusterRoleBinding>, queues: &Queues) {
+        self.mark_owner(&change.key, queues);
     }
 }
 
@@ -295,7 +295,7 @@ impl Tracks<RoleBinding> for Cache {
         &mut self.belongings.bindings
     }
 
-    fn changed(&mut self, change: &Change<RoleBinding>) {
+    fn changed(&mut self, change: &Change<RoleBinding>, queues: &Queues) {
         if let Some((cluster, addon)) = permission::addon_of(&change.key.name) {
             let addon = ObjectKey::namespaced(cluster.as_str(), &addon);
             if change.new.is_some() {
@@ -303,11 +303,11 @@ impl Tracks<RoleBinding> for Cache {
             } else {
                 remove_from(&mut self.belongings.bindings_of, &addon, &change.key);
             }
-            self.queues.addons.mark(addon);
+            queues.addons.mark(addon);
         } else if let Some(addon) = token_infrastructure::addon_of_role(&change.key.name) {
-            self.mark_tokens(&change.key.namespace, Some(addon));
+            self.mark_tokens(&change.key.namespace, Some(addon), queues);
         } else {
-            self.mark_cluster(&ClusterName::from(&*change.key.namespace));
+            self.mark_cluster(&ClusterName::from(&*change.key.namespace), queues);
         }
     }
 }
@@ -317,9 +317,9 @@ impl Tracks<Lease> for Cache {
         &mut self.belongings.leases
     }
 
-    fn changed(&mut self, change: &Change<Lease>) {
+    fn changed(&mut self, change: &Change<Lease>, queues: &Queues) {
         let cluster = ClusterName::from(&*change.key.namespace);
-        let Some(lease) = &change.new else { return self.mark_cluster(&cluster) };
+        let Some(lease) = &change.new else { return self.mark_cluster(&cluster, queues) };
         let renewed = |lease: &Lease| lease.spec.as_ref()?.renew_time.as_ref().map(|time| time.0);
         // A lease that nobody has renewed yet counts from when it was made.
         let made = || lease.metadata.creation_timestamp.as_ref().map(|time| time.0);
@@ -328,10 +328,10 @@ impl Tracks<Lease> for Cache {
         let now = self.clock.now();
         let is_live = before.is_some() && self.belongings.sight.is_live(now);
         let sight = if is_live { Sight::Live } else { Sight::Found };
-        self.heard_of(&cluster, Heartbeat { renewed, noticed: now, sight });
+        self.heard_of(&cluster, Heartbeat { renewed, noticed: now, sight }, queues);
     }
 
-    fn sees(&mut self, sees: bool) {
+    fn sees(&mut self, sees: bool, _: &Queues) {
         self.belongings.sight = if sees { EyeSight::Since(self.clock.now()) } else { EyeSight::Blind };
     }
 }
@@ -341,7 +341,7 @@ impl Tracks<PartialObjectMeta<ManifestWork>> for Cache {
         &mut self.belongings.works
     }
 
-    fn changed(&mut self, change: &Change<PartialObjectMeta<ManifestWork>>) {
-        self.mark_leaving(&change.key.namespace);
+    fn changed(&mut self, change: &Change<PartialObjectMeta<ManifestWork>>, queues: &Queues) {
+        self.mark_leaving(&change.key.namespace, queues);
     }
 }

@@ -112,7 +112,6 @@ mod tests {
     use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
     use super::*;
-    use crate::cache::Queues;
 
     fn defect() -> Defect {
         Defect { path: "spec".to_owned(), message: "invalid".to_owned() }
@@ -122,7 +121,7 @@ mod tests {
     fn an_add_on_that_can_not_be_read_is_removed_all_the_same() {
         let now = Timestamp::UNIX_EPOCH;
         let clock = ManualClock::at(now).clock();
-        let mut cache = Cache::new(Queues::new(&clock), clock);
+        let mut cache = Cache::new(clock);
         cache.addons.mcas.keep(&ObjectKey::namespaced("one", "odd"), defect());
         cache.addons.mcas.keep(&ObjectKey::namespaced("two", "other"), defect());
         let mut cluster = ManagedCluster::default();

@@ -15,7 +15,7 @@ use k8s_openapi::{ByteString, api::certificates::v1::CertificateSigningRequest};
 use kube::{ResourceExt, runtime::watcher};
 
 use super::Belongings;
-use crate::cache::{Cache, remove_from};
+use crate::cache::{Cache, Queues, remove_from};
 
 /// Which signing requests are clusters', or their add-ons'.
 pub(crate) fn requests() -> watcher::Config {
@@ -63,11 +63,11 @@ impl Tracks<CertificateSigningRequest> for Cache {
         None
     }
 
-    fn changed(&mut self, change: &Change<CertificateSigningRequest>) {
+    fn changed(&mut self, change: &Change<CertificateSigningRequest>, queues: &Queues) {
         if change.new.is_none() {
-            self.queues.requests.forget(&change.key);
+            queues.requests.forget(&change.key);
         }
-        self.sort_addon_request(change);
+        self.sort_addon_request(change, queues);
         if let Some(cluster) = change.old.as_ref().and_then(|request| signing_request::cluster_of(request)) {
             remove_from(&mut self.belongings.pending, &cluster, &change.key);
         }
@@ -77,7 +77,7 @@ impl Tracks<CertificateSigningRequest> for Cache {
             self.belongings.pending.entry(cluster).or_default().insert(change.key.clone());
         }
         if is_open(request) {
-            self.queues.requests.mark(change.key.clone());
+            queues.requests.mark(change.key.clone());
         }
     }
 }
@@ -96,10 +96,10 @@ fn addon_of(request: &CertificateSigningRequest) -> Option<ObjectKey> {
 impl Cache {
     /// Takes note of which add-on a request is for, and marks it. One that has its certificate too: it may have been said that it could
     /// not be signed. And one that is gone, so that it is forgotten.
-    fn sort_addon_request(&mut self, change: &Change<CertificateSigningRequest>) {
+    fn sort_addon_request(&mut self, change: &Change<CertificateSigningRequest>, queues: &Queues) {
         let (old, new) = (change.old.as_deref().and_then(addon_of), change.new.as_deref().and_then(addon_of));
         if old.is_some() || new.is_some() {
-            self.queues.addon_requests.mark(change.key.clone());
+            queues.addon_requests.mark(change.key.clone());
         }
         if let Some(old) = old {
             remove_from(&mut self.belongings.open, &old, &change.key);

@@ -58,11 +58,12 @@ impl SigningRequests {
 
 impl Reconciler<Cache> for SigningRequests {
     type Key = ObjectKey;
+    type State = ();
     type Action = Sign;
 
     const NAME: &'static str = "drover-registration";
 
-    fn plan(&self, cache: &Cache, key: &ObjectKey, now: Timestamp) -> Plan<Sign> {
+    fn plan(&self, cache: &Cache, key: &ObjectKey, (): &mut (), now: Timestamp) -> Plan<Sign> {
         let Some(request) = cache.belongings.requests.get(key) else { return Plan::default() };
         let cluster = signing_request::cluster_of(request).and_then(|name| cache.cluster(&name));
         match signing_request::judge(request, cluster.map(|cluster| &**cluster), &self.bootstrap_groups) {

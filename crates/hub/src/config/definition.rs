@@ -14,7 +14,7 @@ use kube::{
     error::DiscoveryError,
 };
 
-use crate::cache::Cache;
+use crate::cache::{Cache, Queues};
 
 /// A CustomResourceDefinition, as something whose changes have to be known.
 pub(super) type Definition = PartialObjectMeta<CustomResourceDefinition>;
@@ -29,7 +29,7 @@ impl Tracks<Definition> for Cache {
         definition.metadata = ObjectMeta { name, uid, resource_version, ..ObjectMeta::default() };
     }
 
-    fn changed(&mut self, change: &Change<Definition>) {
+    fn changed(&mut self, change: &Change<Definition>, _: &Queues) {
         self.configs.definition_changed(&change.key.name);
     }
 }

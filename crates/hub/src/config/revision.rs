@@ -5,7 +5,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
@@ -23,7 +23,6 @@ use drover_runtime::{
     cache::Tracks,
     clock::after,
     controller::Reconciler,
-    queue::Queue,
     store::{Change, ObjectKey, Store},
 };
 use k8s_openapi::jiff::Timestamp;
@@ -45,8 +44,6 @@ pub(super) struct Kept {
     pub(super) rollouts: Store<AddOnRollout>,
     /// The rollouts that need each content.
     needed_by: Index,
-    queue: Arc<Queue<ObjectKey>>,
-    rollout_queue: Arc<Queue<ObjectKey>>,
 }
 
 /// Something by the content that it goes by.
@@ -56,43 +53,41 @@ type Index = BTreeMap<ConfigGroupResource, BTreeMap<SpecHash, BTreeSet<ObjectKey
 type Content<'a> = (&'a ConfigGroupResource, &'a SpecHash);
 
 impl Kept {
-    pub(super) fn new(namespace: &str, queues: &Queues) -> Self {
+    pub(super) fn new(namespace: &str) -> Self {
         Self {
             namespace: namespace.into(),
             revisions: Store::default(),
             of_content: Index::new(),
             rollouts: Store::default(),
             needed_by: Index::new(),
-            queue: Arc::clone(&queues.revisions),
-            rollout_queue: Arc::clone(&queues.rollouts),
         }
     }
 
     /// Marks the revisions of a content.
-    pub(super) fn mark(&self, group_resource: &ConfigGroupResource, hash: &SpecHash) {
+    pub(super) fn mark(&self, group_resource: &ConfigGroupResource, hash: &SpecHash, queues: &Queues) {
         for revision in at(&self.of_content, (group_resource, hash)) {
-            self.queue.mark(revision.clone());
+            queues.revisions.mark(revision.clone());
         }
     }
 
     /// Marks the rollouts that need a content which is not kept: it can be kept again, or not any more.
-    pub(super) fn mark_who_misses(&self, group_resource: &ConfigGroupResource, hash: &SpecHash) {
+    pub(super) fn mark_who_misses(&self, group_resource: &ConfigGroupResource, hash: &SpecHash, queues: &Queues) {
         if self.has(group_resource, hash) {
             return;
         }
         for rollout in at(&self.needed_by, (group_resource, hash)) {
-            self.rollout_queue.mark(rollout.clone());
+            queues.rollouts.mark(rollout.clone());
         }
     }
 
     /// Marks the revisions of a type.
-    pub(super) fn mark_type(&self, group_resource: &ConfigGroupResource) {
+    pub(super) fn mark_type(&self, group_resource: &ConfigGroupResource, queues: &Queues) {
         for revision in self.of_content.get(group_resource).into_iter().flat_map(BTreeMap::values).flatten() {
-            self.queue.mark(revision.clone());
+            queues.revisions.mark(revision.clone());
         }
     }
 
-    fn revision_changed(&mut self, change: &Change<ConfigRevision>) {
+    fn revision_changed(&mut self, change: &Change<ConfigRevision>, queues: &Queues) {
         if let Some(old) = change.old.as_deref().map(content_of) {
             take(&mut self.of_content, old, &change.key);
         }
@@ -100,35 +95,35 @@ impl Kept {
             put(&mut self.of_content, content, &change.key);
         }
         // One that is gone is not counted any more by who removes them.
-        self.queue.mark(change.key.clone());
+        queues.revisions.mark(change.key.clone());
         // If somebody needs what is gone, it has to be made again while that can be done; what is back can be given again.
         let (old, new) = (change.old.as_deref(), change.new.as_deref());
         let come_or_gone = old.xor(new).map(content_of);
         for rollout in come_or_gone.into_iter().flat_map(|content| at(&self.needed_by, content)) {
-            self.rollout_queue.mark(rollout.clone());
+            queues.rollouts.mark(rollout.clone());
         }
     }
 
-    fn rollout_changed(&mut self, change: &Change<AddOnRollout>) {
+    fn rollout_changed(&mut self, change: &Change<AddOnRollout>, queues: &Queues) {
         let (old, new) = (contents_of(change.old.as_deref()), contents_of(change.new.as_deref()));
         for content in new.difference(&old) {
             put(&mut self.needed_by, *content, &change.key);
-            self.mark(content.0, content.1);
+            self.mark(content.0, content.1, queues);
         }
         for content in old.difference(&new) {
             take(&mut self.needed_by, *content, &change.key);
-            self.mark(content.0, content.1);
+            self.mark(content.0, content.1, queues);
         }
         // What is gone is made again; what was made, or has another owner, is decided on.
         let owners =
             |rollout: &Option<Arc<AddOnRollout>>| rollout.as_ref().map(|it| it.metadata.owner_references.clone());
         if owners(&change.old) != owners(&change.new) {
-            self.rollout_queue.mark(change.key.clone());
+            queues.rollouts.mark(change.key.clone());
         }
         // As long as it could not be read, it might have needed any of them.
         if change.old.is_none() {
             for (revision, _) in self.revisions.iter() {
-                self.queue.mark(revision.clone());
+                queues.revisions.mark(revision.clone());
             }
         }
     }
@@ -192,8 +187,8 @@ impl Tracks<ConfigRevision> for Cache {
         }
     }
 
-    fn changed(&mut self, change: &Change<ConfigRevision>) {
-        self.configs.kept.revision_changed(change);
+    fn changed(&mut self, change: &Change<ConfigRevision>, queues: &Queues) {
+        self.configs.kept.revision_changed(change, queues);
     }
 }
 
@@ -202,53 +197,33 @@ impl Tracks<AddOnRollout> for Cache {
         &mut self.configs.kept.rollouts
     }
 
-    fn changed(&mut self, change: &Change<AddOnRollout>) {
-        self.configs.kept.rollout_changed(change);
-        self.mark_who_has_sets_of(change);
+    fn changed(&mut self, change: &Change<AddOnRollout>, queues: &Queues) {
+        self.configs.kept.rollout_changed(change, queues);
+        self.mark_readers_of(change, queues);
     }
 }
 
 /// Removes revisions that nobody needs.
-#[derive(Default)]
-pub(crate) struct Revisions {
-    /// Since when nobody needs them, as far as this process has seen.
-    idle: Mutex<BTreeMap<ObjectKey, Timestamp>>,
-}
-
-impl Revisions {
-    fn idle(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, Timestamp>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// How many revisions are counted that nobody needs.
-    #[cfg(test)]
-    pub(super) fn counted(&self) -> usize {
-        self.idle().len()
-    }
-
-    /// Since when nobody needs a revision, which nobody needs now.
-    fn idle_since(&self, key: &ObjectKey, now: Timestamp) -> Timestamp {
-        let mut idle = self.idle();
-        let since = idle.entry(key.clone()).or_insert(now);
-        // A clock that was set back does not make it stay for longer.
-        *since = now.min(*since);
-        *since
-    }
-}
+pub(crate) struct Revisions;
 
 impl Reconciler<Cache> for Revisions {
     type Key = ObjectKey;
+    /// Since when nothing needs the revision, as far as this process has seen.
+    type State = Option<Timestamp>;
     type Action = NoAction;
 
     const NAME: &'static str = "drover-config-revision";
 
-    fn plan(&self, cache: &Cache, key: &ObjectKey, now: Timestamp) -> Plan {
+    fn plan(&self, cache: &Cache, key: &ObjectKey, idle_since: &mut Option<Timestamp>, now: Timestamp) -> Plan {
         let idle = cache.configs.kept.revisions.get(key).filter(|revision| is_idle(cache, revision));
         let Some(revision) = idle else {
-            self.idle().remove(key);
+            *idle_since = None;
             return Plan::default();
         };
-        let due = after(self.idle_since(key, now), GRACE);
+        // A clock that was set back does not make it stay for longer.
+        let since = idle_since.map_or(now, |since| since.min(now));
+        *idle_since = Some(since);
+        let due = after(since, GRACE);
         if now < due {
             return Plan { wake: Some(due), ..Plan::default() };
         }

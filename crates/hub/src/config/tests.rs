@@ -38,37 +38,43 @@ struct Scene {
     cache: SharedCache<Cache>,
     freshness: Freshness,
     queues: Queues,
-    revisions: Revisions,
+    /// What is kept of the revision that is collected.
+    idle: Option<Timestamp>,
     version: u64,
 }
 
 impl Cache {
     /// Finds out that these are all the templates that there are, each with what it is, and that there are no hub configurations.
-    pub(crate) fn list_own_types(&mut self, templates: &[(&str, Value)]) {
-        self.configs.watch_own_types();
+    pub(crate) fn list_own_types(&mut self, templates: &[(&str, Value)], queues: &Queues) {
+        self.configs.watch_own_types(queues);
         for own in own_types() {
             let ticket = Arc::clone(&self.configs.wanted().borrow()[&own]);
-            self.see_config(&own, &ticket, Sighting::ListBegins);
+            self.see_config(&own, &ticket, Sighting::ListBegins, queues);
             for (name, spec) in templates.iter().filter(|_| own == content::templates()) {
                 let object =
                     json!({ "metadata": { "name": name, "resourceVersion": "1", "generation": 1 }, "spec": spec });
                 let object = serde_json::from_value(object).expect("an object");
-                self.see_config(&own, &ticket, Sighting::Object(Config::store(&own, &object)));
+                self.see_config(&own, &ticket, Sighting::Object(Config::store(&own, &object)), queues);
             }
-            self.see_config(&own, &ticket, Sighting::ListEnds);
+            self.see_config(&own, &ticket, Sighting::ListEnds, queues);
         }
     }
 
     /// Finds out that these are all the configurations of a type that there are.
-    pub(crate) fn list_configs(&mut self, of: &ConfigGroupResource, configs: impl IntoIterator<Item = DynamicObject>) {
-        self.configs.list_all(of, configs);
-        self.mark_concerned();
+    pub(crate) fn list_configs(
+        &mut self,
+        of: &ConfigGroupResource,
+        configs: impl IntoIterator<Item = DynamicObject>,
+        queues: &Queues,
+    ) {
+        self.configs.list_all(of, configs, queues);
+        self.mark_concerned(queues);
     }
 
     /// Finds out that templates can not be listed.
-    pub(crate) fn refuse_templates(&mut self, refusal: Refusal) {
+    pub(crate) fn refuse_templates(&mut self, refusal: Refusal, queues: &Queues) {
         let ticket = Arc::clone(&self.configs.wanted().borrow()[&content::templates()]);
-        self.see_config(&content::templates(), &ticket, Sighting::Refused(refusal));
+        self.see_config(&content::templates(), &ticket, Sighting::Refused(refusal), queues);
     }
 }
 
@@ -76,9 +82,9 @@ impl Scene {
     fn new() -> Self {
         let clock = ManualClock::at(noon()).clock();
         let (freshness, queues) = (Freshness::default(), Queues::new(&clock));
-        let mut cache = Cache::new(queues.clone(), clock);
-        cache.configs = Configs::new(HOME, &queues, &freshness);
-        Self { cache: SharedCache::new(cache), freshness, queues, revisions: Revisions::default(), version: 0 }
+        let mut cache = Cache::new(clock);
+        cache.configs = Configs::new(HOME, &freshness);
+        Self { cache: SharedCache::new(cache, queues.clone()), freshness, queues, idle: None, version: 0 }
     }
 
     /// An object in a version that comes after all others.
@@ -121,7 +127,7 @@ impl Scene {
 
     fn see_for(&self, of: &str, ticket: &Arc<Ticket>, sighting: Sighting<DynamicObject>) {
         let sighting = sighting.map(|object| Config::store(&type_(of), &object));
-        self.cache.update(|cache| cache.see_config(&type_(of), ticket, sighting));
+        self.cache.update(|cache, queues| cache.see_config(&type_(of), ticket, sighting, queues));
     }
 
     /// A configuration that is seen.
@@ -182,9 +188,9 @@ impl Scene {
     }
 
     /// What becomes of the revision of a content, so long after noon.
-    fn collect(&self, of: &str, content: &str, later: Duration) -> Plan {
+    fn collect(&mut self, of: &str, content: &str, later: Duration) -> Plan {
         let key = ObjectKey::namespaced(HOME, &config_revision::name(&type_(of), &spec_hash(content)));
-        let plan = self.revisions.plan(&self.cache.read(), &key, after(noon(), later));
+        let plan = Revisions.plan(&self.cache.read(), &key, &mut self.idle, after(noon(), later));
         match (&plan.ordered[..], plan.wake) {
             ([], None) => Plan::Keep,
             ([], Some(wake)) => Plan::Wait(wake),
@@ -232,7 +238,7 @@ fn defaults(of: &str, name: &str) -> Value {
 }
 
 /// What was marked, and is not any more.
-fn marked(queue: &Queue<ObjectKey>) -> Vec<String> {
+fn marked<P: drover_runtime::queue::Payload>(queue: &Queue<ObjectKey, P>) -> Vec<String> {
     let mut keys = Vec::new();
     while let Poll::Ready(key) = pin!(queue.take()).poll(&mut Context::from_waker(Waker::noop())) {
         queue.done(&key, Done::Well(None));
@@ -351,8 +357,8 @@ fn a_change_concerns_those_who_refer_to_it() {
 
 /// What is done about the rollouts of an add-on.
 fn roll_out(scene: &Scene, addon: &str) -> Vec<String> {
-    let rollouts = Rollouts::default();
-    let plan = rollouts.plan(&scene.cache.read(), &ObjectKey::cluster_wide(addon), noon());
+    let rollouts = Rollouts;
+    let plan = rollouts.plan(&scene.cache.read(), &ObjectKey::cluster_wide(addon), &mut Default::default(), noon());
     plan.ordered.iter().chain(&plan.parallel).map(ToString::to_string).collect()
 }
 
@@ -362,7 +368,7 @@ fn who_has_nothing_is_given_something_when_the_configuration_comes_that_was_aske
     let of = "things.example.com";
     scene.addon("hello", &json!({ "supportedConfigs": [{ "group": "example.com", "resource": "things" }] }));
     scene.rollout("hello", of, &[]);
-    scene.cache.update(|cache| cache.list_own_types(&[]));
+    scene.cache.update(|cache, queues| cache.list_own_types(&[], queues));
     let available = json!([{ "type": "ManagedClusterConditionAvailable", "status": "True", "reason": "", "message": "",
         "lastTransitionTime": noon() }]);
     let cluster = json!({ "spec": { "hubAcceptsClient": true }, "status": { "conditions": available } });
@@ -383,7 +389,7 @@ fn who_has_nothing_is_given_something_when_the_configuration_comes_that_was_aske
 fn a_template_concerns_the_clusters_that_have_something_of_their_own() {
     let mut scene = Scene::new();
     let of = format!("addontemplates.{GROUP}");
-    scene.cache.update(|cache| cache.configs.watch_own_types());
+    scene.cache.update(|cache, queues| cache.configs.watch_own_types(queues));
     scene.listed(&of);
     scene.addon("hello", &json!({}));
     let assigned = json!({ "drover.dev/assigned-version": "v1" });
@@ -450,7 +456,7 @@ fn what_is_served_otherwise_is_not_known_until_it_is_listed() {
     scene.config("things.example.com", "ns", "one", &json!({}));
     scene.see("things.example.com", Sighting::ListEnds);
     let ticket = scene.ticket("things.example.com").expect("it is watched");
-    scene.cache.update(|cache| cache.start_config_anew(&type_("things.example.com"), &ticket));
+    scene.cache.update(|cache, queues| cache.start_config_anew(&type_("things.example.com"), &ticket, queues));
     assert_eq!(scene.find("things.example.com", "ns", "one"), Found::NotYet);
 }
 
@@ -485,7 +491,7 @@ fn the_content_of_a_secret_is_not_in_memory() {
 fn templates_belong_to_their_add_on_and_have_versions() {
     let mut scene = Scene::new();
     let of = format!("addontemplates.{GROUP}");
-    scene.cache.update(|cache| cache.configs.watch_own_types());
+    scene.cache.update(|cache, queues| cache.configs.watch_own_types(queues));
     let label = "open-cluster-management.io/addon-version";
     let versions = |scene: &Scene, addon: &str| -> Vec<String> {
         let cache = scene.cache.read();
@@ -597,12 +603,12 @@ fn a_revision_that_is_gone_is_not_counted_any_more() {
     let mut scene = Scene::new();
     scene.revision(THINGS, "{}");
     scene.collect(THINGS, "{}", Duration::ZERO);
-    assert_eq!(scene.revisions.counted(), 1);
+    assert!(scene.idle.is_some());
     marked(&scene.queues.revisions);
     scene.revision_gone(THINGS, "{}");
     assert_eq!(marked(&scene.queues.revisions).len(), 1);
     scene.collect(THINGS, "{}", Duration::ZERO);
-    assert_eq!(scene.revisions.counted(), 0);
+    assert_eq!(scene.idle, None);
 }
 
 #[test]
@@ -619,12 +625,14 @@ fn no_revision_is_removed_while_a_rollout_can_not_be_read() {
 }
 
 #[test]
-fn what_remembers_rollouts_is_decided_on_when_it_comes_or_goes_and_when_it_has_another_owner() {
+fn record_enqueues_its_rollouts_when_it_comes_or_goes_or_has_another_owner_or_other_revisions() {
     let mut scene = Scene::new();
     scene.rollout("addon", THINGS, &[]);
     assert_eq!(marked(&scene.queues.rollouts), ["addon"]);
     scene.rollout("addon", THINGS, &["{}"]);
-    assert!(marked(&scene.queues.rollouts).is_empty(), "what is remembered follows from what is decided");
+    assert_eq!(marked(&scene.queues.rollouts), ["addon"], "clusters with that revision have something else to say");
+    scene.rollout("addon", THINGS, &["{}"]);
+    assert!(marked(&scene.queues.rollouts).is_empty(), "nothing else in it concerns them");
     let owners = json!([{ "apiVersion": "a/v1", "kind": "A", "name": "a", "uid": "a" }]);
     let owned = json!({ "metadata": { "ownerReferences": owners } });
     let owned = scene.object::<AddOnRollout>("", "addon", &owned);
@@ -668,7 +676,7 @@ fn revisions_are_in_memory_without_their_contents_and_are_missed_by_who_needs_th
     scene.rollout("addon", THINGS, &["{}"]);
     scene.rollout("other", THINGS, &[]);
     let key = ObjectKey::namespaced(HOME, &config_revision::name(&type_(THINGS), &spec_hash("{}")));
-    let revision = scene.cache.update(|cache| Tracks::<ConfigRevision>::store(cache).get(&key).cloned());
+    let revision = scene.cache.update(|cache, _| Tracks::<ConfigRevision>::store(cache).get(&key).cloned());
     assert_eq!(revision.expect("it is there").spec.content, None);
     marked(&scene.queues.rollouts);
     scene.revision_gone(THINGS, "{}");

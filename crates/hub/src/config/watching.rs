@@ -95,7 +95,9 @@ impl Observer<DynamicObject> for TypeWatch {
     fn observe(&self, sighting: Sighting<DynamicObject>) {
         // Hashing takes its time, so it is done before others have to wait for the fleet.
         let sighting = sighting.map(|object| Config::store(&self.group_resource, &object));
-        self.with.cache.update(|cache| cache.see_config(&self.group_resource, &self.ticket, sighting));
+        self.with.cache.update(|cache, queues| {
+            cache.see_config(&self.group_resource, &self.ticket, sighting, queues);
+        });
     }
 }
 
@@ -112,7 +114,9 @@ impl TypeWatch {
             let hope = match served(&self.with.client, &self.group_resource).await {
                 Ok(Some(resource)) => {
                     if last.replace(resource.clone()).is_some_and(|last| last != resource) {
-                        self.with.cache.update(|cache| cache.start_config_anew(&self.group_resource, &self.ticket));
+                        self.with.cache.update(|cache, queues| {
+                            cache.start_config_anew(&self.group_resource, &self.ticket, queues);
+                        });
                     }
                     match self.follow(&resource, &mut definition).await {
                         None => continue,

@@ -147,6 +147,7 @@ enum Misses {
 /// A fleet, and the time.
 struct World {
     cache: Cache,
+    queues: Queues,
     controller: Placements,
     now: Timestamp,
     misses: Misses,
@@ -155,8 +156,8 @@ struct World {
 
 impl World {
     fn new(misses: Misses) -> Self {
-        let cache = Cache::new(Queues::new(&clock()), clock());
-        Self { cache, controller: Placements { metrics: Metrics::new() }, now: noon(), misses, versions: 0 }
+        let (cache, queues) = (Cache::new(clock()), Queues::new(&clock()));
+        Self { cache, queues, controller: Placements { metrics: Metrics::new() }, now: noon(), misses, versions: 0 }
     }
 
     /// The same objects in a fleet that knows nothing else.
@@ -188,7 +189,7 @@ impl World {
         let change = Tracks::<K>::store(&mut self.cache).apply(object);
         // What is new is always heard of: who misses a kind misses only what changes.
         if let Some(change) = change.filter(|change| self.misses != heard_unless || change.old.is_none()) {
-            self.cache.changed(&change);
+            self.cache.changed(&change, &self.queues);
         }
     }
 
@@ -204,7 +205,7 @@ impl World {
         };
         let change = Tracks::<K>::store(&mut self.cache).delete(&meta);
         if let Some(change) = change.filter(|_| self.misses != heard_unless) {
-            self.cache.changed(&change);
+            self.cache.changed(&change, &self.queues);
         }
     }
 
@@ -321,7 +322,7 @@ impl World {
     /// What would be written, and when the key is planned again. Resource versions differ from
     /// world to world, so bodies are not compared.
     fn plan(&self, key: &ObjectKey) -> (Vec<String>, Option<Timestamp>) {
-        let plan = self.controller.plan(&self.cache, key, self.now);
+        let plan = self.controller.plan(&self.cache, key, &mut (), self.now);
         (plan.ordered.iter().map(Write::to_string).collect(), plan.wake)
     }
 

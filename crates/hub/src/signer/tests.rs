@@ -152,7 +152,7 @@ fn server(secret: Secret) -> Client {
 #[tokio::test]
 async fn a_request_gets_its_certificate_from_the_secret_that_is_read_for_it() {
     let clock = ManualClock::at(noon()).clock();
-    let cache = SharedCache::new(Cache::new(Queues::new(&clock), clock.clone()));
+    let cache = SharedCache::new(Cache::new(clock.clone()), Queues::new(&clock));
     let send = async |secret: Secret| {
         let action = Sign { request: Arc::new(request()), ca: ObjectKey::namespaced("hub", "ca"), now: noon() };
         action.execute(Writer::new(server(secret), cache.clone(), clock.clone(), "test")).await
@@ -182,7 +182,7 @@ async fn secret_that_is_not_read_says_what_to_do_and_takes_no_request_away() {
 /// cached afterwards.
 async fn refused_secret(code: u16, reason: &str) -> (WriteResult, bool) {
     let clock = ManualClock::at(noon()).clock();
-    let cache = SharedCache::new(Cache::new(Queues::new(&clock), clock.clone()));
+    let cache = SharedCache::new(Cache::new(clock.clone()), Queues::new(&clock));
     cache.apply(request());
     let answer = json!(Status::failure("no", reason).with_code(code)).to_string();
     let code = StatusCode::from_u16(code).expect("a code");

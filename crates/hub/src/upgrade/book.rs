@@ -3,19 +3,18 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     ops::Bound,
-    sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
-use drover_api::reference::ClusterName;
+use drover_api::{cluster::ManagedClustersUpgrade, reference::ClusterName};
 use drover_engine::{
+    plan::{PlanPart, PlanStep, Subresource, Write, WriteResult},
     presence::Absence,
+    tracker::{Dirty, Rejections, StatusThrottle},
     upgrade::{member::Act, plan},
 };
-use drover_runtime::clock::after;
+use drover_runtime::{clock::after, controller::KeyState};
 use k8s_openapi::jiff::Timestamp;
-
-use crate::stale::Stale;
 
 /// About how many clusters something is done in one step. What comes of it is known before the next.
 pub(super) const AT_ONCE: usize = 256;
@@ -25,12 +24,8 @@ const PATIENCE: Duration = Duration::from_mins(5);
 const INATTENTION: Duration = Duration::from_mins(15);
 
 /// What is kept of one upgrade.
-#[derive(Debug, Default)]
-pub(crate) struct Book(Mutex<Pages>);
-
-/// What stands in a book.
-#[derive(Debug, Default)]
-pub(super) struct Pages {
+#[derive(Debug)]
+pub(crate) struct Pages {
     /// The clusters, by how they stand.
     pub(super) index: plan::Fleet,
     /// What all clusters were looked at by.
@@ -51,8 +46,10 @@ pub(super) struct Pages {
     wakes: BTreeSet<(Timestamp, ClusterName)>,
     wake_of: BTreeMap<ClusterName, Timestamp>,
     /// When the status was last written.
-    pub(super) told: Option<Timestamp>,
-    stale: Stale,
+    pub(super) throttle: StatusThrottle,
+    /// What the server has rejected.
+    pub(super) rejections: Rejections,
+    dirty: Dirty,
     /// When anybody was last looked at.
     attended: Option<Timestamp>,
     /// Since when clusters are looked at without interruption.
@@ -75,30 +72,59 @@ pub(super) struct Context {
     pub(super) is_at_rest: bool,
 }
 
-impl Book {
-    pub(super) fn open(&self) -> MutexGuard<'_, Pages> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+impl KeyState for Pages {
+    type Payload = Dirty;
+
+    fn mark(&mut self, dirty: Dirty) {
+        self.dirty.merge(dirty);
     }
 
-    /// Takes note that a cluster has to be looked at again.
-    pub(super) fn look_again_at(&self, cluster: &ClusterName) {
-        self.open().stale.add([cluster.clone()]);
+    fn is_empty(&self) -> bool {
+        self.context.is_none()
     }
+}
 
-    /// Takes note that everybody has to be looked at again.
-    pub(super) fn look_at_everybody(&self) {
-        self.open().stale = Stale::Everybody;
+impl Default for Pages {
+    fn default() -> Self {
+        Self {
+            index: plan::Fleet::default(),
+            context: None,
+            unfinished: BTreeSet::new(),
+            attended_last: None,
+            absent: BTreeMap::new(),
+            unsure: BTreeSet::new(),
+            is_confirmed: false,
+            outside: BTreeSet::new(),
+            wakes: BTreeSet::new(),
+            wake_of: BTreeMap::new(),
+            throttle: StatusThrottle::default(),
+            rejections: Rejections::default(),
+            dirty: Dirty::All,
+            attended: None,
+            attentive_since: Timestamp::UNIX_EPOCH,
+            looked: None,
+        }
     }
 }
 
 impl Pages {
+    /// Records what a part of a plan came to.
+    pub(super) fn sent<A: PlanStep>(&mut self, part: PlanPart<'_, A>, result: &WriteResult, now: Timestamp) {
+        self.rejections.record(part, result);
+        let is_status = |write: &Write| {
+            write.kind().is::<ManagedClustersUpgrade>() && write.subresource() == Some(Subresource::Status)
+        };
+        if matches!(part, PlanPart::Write(write) if is_status(write)) && *result == WriteResult::Done {
+            self.throttle.written(now);
+        }
+    }
+
     /// Takes note of the time, and says since when clusters are looked at without interruption.
     pub(super) fn attend(&mut self, now: Timestamp) -> Timestamp {
         let is_interrupted = self.attended.is_none_or(|attended| after(attended, INATTENTION) < now || attended > now);
         if is_interrupted {
             self.attentive_since = now;
-            self.stale = Stale::Everybody;
-            self.told = self.told.filter(|told| *told <= now);
+            self.dirty = Dirty::All;
         }
         self.attended = Some(now);
         self.attentive_since
@@ -108,7 +134,7 @@ impl Pages {
     pub(super) fn look_by(&mut self, context: Context) {
         if self.context.as_ref() != Some(&context) {
             self.context = Some(context);
-            self.stale = Stale::Everybody;
+            self.dirty = Dirty::All;
         }
     }
 
@@ -118,7 +144,7 @@ impl Pages {
         if self.is_confirmed != is_confirmed {
             self.is_confirmed = is_confirmed;
             let unsure: Vec<_> = self.unsure.iter().cloned().collect();
-            self.stale.add(unsure);
+            self.dirty.merge(Dirty::from_iter(unsure));
         }
         is_confirmed
     }
@@ -126,18 +152,20 @@ impl Pages {
     /// Who has to be looked at: those who have changed, who want it, or who are not done with. Nothing means everybody.
     pub(super) fn take_stale(&mut self, now: Timestamp) -> Option<BTreeSet<ClusterName>> {
         if self.next_look().is_some_and(|time| time <= now) {
-            self.stale = Stale::Everybody;
+            self.dirty = Dirty::All;
         }
         let due: Vec<_> =
             self.wakes.iter().take_while(|(time, _)| *time <= now).map(|(_, name)| name.clone()).collect();
-        self.stale.add(due);
+        self.dirty.merge(Dirty::from_iter(due));
         let unfinished = self.in_turn(&self.unfinished);
-        self.stale.add(unfinished);
-        let stale = self.stale.take();
-        if stale.is_none() {
-            self.looked = Some(now);
+        self.dirty.merge(Dirty::from_iter(unfinished));
+        match std::mem::take(&mut self.dirty) {
+            Dirty::All => {
+                self.looked = Some(now);
+                None
+            }
+            Dirty::Members(members) => Some(members),
         }
-        stale
     }
 
     /// As many of these as can be attended to in one step, from where the last one ended.

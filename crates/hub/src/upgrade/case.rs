@@ -40,8 +40,6 @@ pub(super) struct Case<'a> {
     placements: Vec<Listed>,
     /// The sets that the namespace is bound to, of those that the selector names.
     reach: SetsInReach,
-    /// What the server did not take of the last plan.
-    refusal: Option<String>,
     /// Whether all placements agree with their decisions on how many they select, once somebody has asked.
     is_confirmed: OnceCell<bool>,
     now: Timestamp,
@@ -60,7 +58,6 @@ impl<'a> Case<'a> {
         key: &'a ObjectKey,
         upgrade: &'a ManagedClustersUpgrade,
         blueprint: &'a Blueprint,
-        refusal: Option<String>,
         now: Timestamp,
     ) -> Self {
         let listed = &upgrade.spec.placement;
@@ -70,7 +67,7 @@ impl<'a> Case<'a> {
         let bindings = cache.bindings.in_namespace(&key.namespace).map(|(_, binding)| &**binding);
         let reach = reach(named, bindings, |set| cache.members.contains_key(set));
         let (course, is_confirmed) = (blueprint.course.clone(), OnceCell::new());
-        Self { cache, key, upgrade, blueprint, course, placements, reach, refusal, is_confirmed, now }
+        Self { cache, key, upgrade, blueprint, course, placements, reach, is_confirmed, now }
     }
 
     /// Brings the book up to date, and does what follows from it. Also says how many clusters were looked at.

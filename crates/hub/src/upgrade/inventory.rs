@@ -9,6 +9,7 @@ use drover_api::{
 };
 use drover_engine::{
     presence::answers_the_same,
+    tracker::Dirty,
     upgrade::{
         naming::{Part, part_name},
         operator_work::Approver,
@@ -22,9 +23,9 @@ use drover_runtime::{
 };
 use kube::{Resource, ResourceExt};
 
-use super::{blueprint::Blueprint, book::Book, works::UpgradeWork};
+use super::{blueprint::Blueprint, works::UpgradeWork};
 use crate::{
-    cache::{Cache, remove_from},
+    cache::{Cache, Queues, remove_from},
     manifest_work,
 };
 
@@ -42,8 +43,6 @@ pub(crate) struct Upgrades {
     followers: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
     /// What follows from the spec of each upgrade.
     pub(super) blueprints: BTreeMap<ObjectKey, Blueprint>,
-    /// What is kept of each upgrade.
-    pub(super) books: BTreeMap<ObjectKey, Book>,
     /// What upgrades operators on clusters, if the hub was told.
     pub(crate) approver: Option<Approver>,
 }
@@ -113,12 +112,10 @@ impl Upgrades {
         let name = part_name(&change.key.namespace, &change.key.name);
         let Some(upgrade) = &change.new else {
             self.named.remove(&name);
-            self.books.remove(&change.key);
             self.blueprints.remove(&change.key);
             return;
         };
         self.named.insert(name, change.key.clone());
-        self.books.entry(change.key.clone()).or_default().look_at_everybody();
         self.blueprints.insert(change.key.clone(), Blueprint::of(upgrade, self.approver.as_ref()));
         for placement in placements_of(upgrade) {
             self.followers.entry(placement).or_default().insert(change.key.clone());
@@ -148,35 +145,30 @@ fn is_upgraded_the_same(one: &ManagedCluster, other: &ManagedCluster) -> bool {
 
 impl Cache {
     /// Marks the upgrades that list a placement.
-    pub(crate) fn mark_upgrades_of(&self, placement: &ObjectKey) {
+    pub(crate) fn mark_upgrades_of(&self, placement: &ObjectKey, queues: &Queues) {
         for upgrade in self.upgrades.followers.get(placement).into_iter().flatten() {
-            self.queues.upgrades.mark(upgrade.clone());
+            queues.upgrades.mark(upgrade.clone());
         }
     }
 
     /// Has the upgrades that list a placement look at a cluster again, which it selects now or has selected.
-    pub(crate) fn look_again_at_upgrade(&self, placement: &ObjectKey, cluster: &ClusterName) {
+    pub(crate) fn look_again_at_upgrade(&self, placement: &ObjectKey, cluster: &ClusterName, queues: &Queues) {
         for upgrade in self.upgrades.followers.get(placement).into_iter().flatten() {
-            if let Some(book) = self.upgrades.books.get(upgrade) {
-                book.look_again_at(cluster);
-            }
+            queues.upgrades.mark_with(upgrade.clone(), Dirty::member(cluster));
         }
     }
 
     /// Has the upgrades look at everybody again that select clusters from sets.
-    pub(crate) fn mark_selecting_upgrades(&self) {
+    pub(crate) fn mark_selecting_upgrades(&self, queues: &Queues) {
         for (key, blueprint) in &self.upgrades.blueprints {
             if blueprint.has_selector() {
-                if let Some(book) = self.upgrades.books.get(key) {
-                    book.look_at_everybody();
-                }
-                self.queues.upgrades.mark(key.clone());
+                queues.upgrades.mark_with(key.clone(), Dirty::All);
             }
         }
     }
 
     /// Has the upgrades look at a cluster again that may have to do with it.
-    pub(crate) fn mark_upgrades_on(&self, cluster: &str) {
+    pub(crate) fn mark_upgrades_on(&self, cluster: &str, queues: &Queues) {
         let name = ClusterName::from(cluster);
         let selected_by = self.selections.get(&name);
         for (key, blueprint) in &self.upgrades.blueprints {
@@ -186,30 +178,27 @@ impl Cache {
                 by.any(|placement| self.upgrades.followers.get(placement).is_some_and(|all| all.contains(key)))
             };
             if blueprint.has_selector() || has_part() || is_selected() {
-                self.look_again_at_part(key, &name);
+                self.look_again_at_part(key, &name, queues);
             }
         }
     }
 
     /// Has the upgrades look at a cluster again if its change makes a difference to them.
-    pub(crate) fn mark_upgrades(&self, change: &Change<ManagedCluster>) {
+    pub(crate) fn mark_upgrades(&self, change: &Change<ManagedCluster>, queues: &Queues) {
         if !matches!((&change.old, &change.new), (Some(old), Some(new)) if is_upgraded_the_same(old, new)) {
-            self.mark_upgrades_on(&change.key.name);
+            self.mark_upgrades_on(&change.key.name, queues);
         }
     }
 
-    fn look_again_at_part(&self, upgrade: &ObjectKey, cluster: &ClusterName) {
-        if let Some(book) = self.upgrades.books.get(upgrade) {
-            book.look_again_at(cluster);
-        }
-        self.queues.upgrades.mark(upgrade.clone());
+    fn look_again_at_part(&self, upgrade: &ObjectKey, cluster: &ClusterName, queues: &Queues) {
+        queues.upgrades.mark_with(upgrade.clone(), Dirty::member(cluster));
     }
 
     /// Takes note of a change of what has that name on a cluster.
-    fn part_changed(&mut self, part_name: &str, cluster: &ClusterName) {
+    fn part_changed(&mut self, part_name: &str, cluster: &ClusterName, queues: &Queues) {
         self.upgrades.sort(part_name, cluster);
         if let Some(upgrade) = self.upgrades.named.get(part_name).cloned() {
-            self.look_again_at_part(&upgrade, cluster);
+            self.look_again_at_part(&upgrade, cluster, queues);
         }
     }
 }
@@ -219,16 +208,13 @@ impl Tracks<ManagedClustersUpgrade> for Cache {
         &mut self.upgrades.objects
     }
 
-    fn changed(&mut self, change: &Change<ManagedClustersUpgrade>) {
+    fn changed(&mut self, change: &Change<ManagedClustersUpgrade>, queues: &Queues) {
         self.upgrades.relist(change);
-        self.queues.upgrades.mark(change.key.clone());
+        queues.upgrades.mark(change.key.clone());
         if change.new.is_none() {
             // Whoever waits for its clusters may go on.
             for key in self.upgrades.blueprints.keys() {
-                if let Some(book) = self.upgrades.books.get(key) {
-                    book.look_at_everybody();
-                }
-                self.queues.upgrades.mark(key.clone());
+                queues.upgrades.mark_with(key.clone(), Dirty::All);
             }
         }
     }
@@ -239,8 +225,8 @@ impl Tracks<ClusterUpgrade> for Cache {
         &mut self.upgrades.records
     }
 
-    fn changed(&mut self, change: &Change<ClusterUpgrade>) {
-        self.part_changed(&change.key.name, &ClusterName::from(&*change.key.namespace));
+    fn changed(&mut self, change: &Change<ClusterUpgrade>, queues: &Queues) {
+        self.part_changed(&change.key.name, &ClusterName::from(&*change.key.namespace), queues);
     }
 }
 
@@ -253,15 +239,15 @@ impl Tracks<UpgradeWork> for Cache {
         manifest_work::salvage(damaged)
     }
 
-    fn changed(&mut self, change: &Change<UpgradeWork>) {
+    fn changed(&mut self, change: &Change<UpgradeWork>, queues: &Queues) {
         let cluster = ClusterName::from(&*change.key.namespace);
         let names = [&change.old, &change.new].map(|work| work.as_ref()?.part_name().map(str::to_owned));
         for name in names.into_iter().flatten().collect::<BTreeSet<_>>() {
-            self.part_changed(&name, &cluster);
+            self.part_changed(&name, &cluster, queues);
         }
         if change.new.is_none() {
             // Others may have waited for it to be gone.
-            self.mark_upgrades_on(cluster.as_str());
+            self.mark_upgrades_on(cluster.as_str(), queues);
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -10,27 +9,24 @@ use drover_api::{
     drover::{RolloutProgress, RolloutState},
     grammar::SetFingerprint,
     reference::ClusterName,
+    work::ManifestWorkReplicaSet,
 };
 use drover_engine::{
+    plan::{PlanPart, PlanStep, Subresource, Write, WriteResult},
     presence::Absence,
     rollout::{Course, Rollout},
+    tracker::{Dirty, Rejections, StatusThrottle},
     work::replica_set::{revision::Template, tally::Tally},
 };
-use drover_runtime::clock::after;
+use drover_runtime::{clock::after, controller::KeyState};
 use k8s_openapi::jiff::Timestamp;
-
-use crate::stale::Stale;
 
 /// How long a rollout that is under way goes without a look at everybody.
 const PATIENCE: Duration = Duration::from_mins(5);
 
 /// What is kept of one set.
-#[derive(Debug, Default)]
-pub(crate) struct Book(Mutex<Pages>);
-
-/// What stands in a book.
 #[derive(Debug)]
-pub(super) struct Pages {
+pub(crate) struct Pages {
     /// The clusters, by how they stand.
     pub(super) rollout: Rollout<Template>,
     /// The courses that were last set.
@@ -49,9 +45,11 @@ pub(super) struct Pages {
     pub(super) absent: BTreeMap<ClusterName, Option<Absence>>,
     /// The clusters whose work may have to be labelled or noted on, or of which there may be too many.
     pub(super) untidy: BTreeSet<ClusterName>,
-    /// When counts were last written down.
-    pub(super) counted: Option<Timestamp>,
-    stale: Stale,
+    /// When the status was last written.
+    pub(super) throttle: StatusThrottle,
+    /// What the server has rejected.
+    pub(super) rejections: Rejections,
+    dirty: Dirty,
     /// When everybody was last looked at.
     looked: Option<Timestamp>,
 }
@@ -79,31 +77,44 @@ impl Default for Pages {
             tallies: BTreeMap::new(),
             absent: BTreeMap::new(),
             untidy: BTreeSet::new(),
-            counted: None,
-            stale: Stale::default(),
+            throttle: StatusThrottle::default(),
+            rejections: Rejections::default(),
+            dirty: Dirty::All,
             looked: None,
         }
     }
 }
 
-impl Book {
-    pub(super) fn open(&self) -> MutexGuard<'_, Pages> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+impl KeyState for Pages {
+    type Payload = Dirty;
+
+    fn mark(&mut self, dirty: Dirty) {
+        self.dirty.merge(dirty);
     }
 
-    /// Takes note that a cluster has to be looked at again.
-    pub(super) fn look_again_at(&self, cluster: &ClusterName) {
-        self.open().stale.add([cluster.clone()]);
+    fn is_empty(&self) -> bool {
+        self.context.is_none()
     }
 }
 
 impl Pages {
+    /// Records what a part of a plan came to.
+    pub(super) fn sent<A: PlanStep>(&mut self, part: PlanPart<'_, A>, result: &WriteResult, now: Timestamp) {
+        self.rejections.record(part, result);
+        let is_status = |write: &Write| {
+            write.kind().is::<ManifestWorkReplicaSet>() && write.subresource() == Some(Subresource::Status)
+        };
+        if matches!(part, PlanPart::Write(write) if is_status(write)) && *result == WriteResult::Done {
+            self.throttle.written(now);
+        }
+    }
+
     /// Begins anew, with other placements or strategies.
     pub(super) fn begin(&mut self, rollout: Rollout<Template>) {
         self.sums = vec![Tally::default(); rollout.entries().len()];
         (self.sum, self.tallies) = (Tally::default(), BTreeMap::new());
         (self.rollout, self.courses) = (rollout, Vec::new());
-        self.stale = Stale::Everybody;
+        self.dirty = Dirty::All;
     }
 
     /// Takes note of what all clusters are looked at by.
@@ -115,19 +126,21 @@ impl Pages {
             self.remembered.clear();
         }
         self.context = Some(context);
-        self.stale = Stale::Everybody;
+        self.dirty = Dirty::All;
     }
 
     /// Who has to be looked at again: nobody from now on. Nothing means everybody.
     pub(super) fn take_stale(&mut self, now: Timestamp) -> Option<BTreeSet<ClusterName>> {
         if self.next_look().is_some_and(|time| time <= now) {
-            self.stale = Stale::Everybody;
+            self.dirty = Dirty::All;
         }
-        let stale = self.stale.take();
-        if stale.is_none() {
-            self.looked = Some(now);
+        match std::mem::take(&mut self.dirty) {
+            Dirty::All => {
+                self.looked = Some(now);
+                None
+            }
+            Dirty::Members(members) => Some(members),
         }
-        stale
     }
 
     /// When everybody is to be looked at again though nothing is heard of them, as long as a rollout is under way: progress does not

@@ -48,7 +48,6 @@ pub(super) struct Case<'a> {
     set: &'a ManifestWorkReplicaSet,
     blueprint: &'a Blueprint,
     placements: Vec<Listed<'a>>,
-    obstacle: Option<Obstacle>,
     now: Timestamp,
 }
 
@@ -66,22 +65,20 @@ impl<'a> Case<'a> {
         key: &'a ObjectKey,
         set: &'a ManifestWorkReplicaSet,
         blueprint: &'a Blueprint,
-        refusal: Option<String>,
         now: Timestamp,
     ) -> Self {
-        let obstacle = blueprint.obstacle.clone().or_else(|| refusal.map(Obstacle::Refused));
         let placements = selection::listed(set).into_iter().map(|rollout| Listed::of(cache, key, rollout)).collect();
-        Self { cache, key, set, blueprint, placements, obstacle, now }
+        Self { cache, key, set, blueprint, placements, now }
     }
 
     /// Whether works of the set could not even say whose they are, so that there are none.
     pub(super) fn is_unfit(&self) -> bool {
-        matches!(self.obstacle, Some(Obstacle::Unfit(_)))
+        matches!(self.blueprint.obstacle, Some(Obstacle::Unfit(_)))
     }
 
     /// Whether anything may be done to works.
     fn may_act(&self) -> bool {
-        self.obstacle.as_ref().is_none_or(|obstacle| matches!(obstacle, Obstacle::Refused(_)))
+        self.blueprint.obstacle.is_none()
     }
 
     /// Brings the book up to date, and does what follows from it. Also says how many clusters were looked at.
@@ -103,7 +100,7 @@ impl<'a> Case<'a> {
         }
         let is_more = plan.actions.len() + plan.parallel.len() > AT_ONCE || planned.gives.len() > AT_ONCE;
         plan.parallel.truncate(AT_ONCE - plan.actions.len());
-        let due = self.tell(pages, &mut plan.parallel);
+        let due = self.tell(pages, &mut plan);
         let wake = [planned.wake, again, due, pages.next_look(), is_more.then_some(self.now)];
         plan.wake = wake.into_iter().flatten().min();
         (plan, looks)
@@ -270,7 +267,8 @@ impl<'a> Case<'a> {
     }
 
     /// Writes what is said of the set, if it is to be; otherwise says when.
-    fn tell(&self, pages: &mut Pages, writes: &mut Vec<Write>) -> Option<Timestamp> {
+    fn tell(&self, pages: &Pages, plan: &mut WorkPlan) -> Option<Timestamp> {
+        let rejection = pages.rejections.of_plan(plan).map(|why| Obstacle::Refused(why.to_owned()));
         let stored = self.set.status.as_ref();
         let placements = self.placements.iter().enumerate().map(|(entry, listed)| Placing {
             name: &listed.rollout.name,
@@ -283,22 +281,21 @@ impl<'a> Case<'a> {
             generation: self.set.metadata.generation,
             placements: placements.collect(),
             tally: pages.sum,
-            obstacle: self.obstacle.as_ref(),
+            obstacle: self.blueprint.obstacle.as_ref().or(rejection.as_ref()),
             now: self.now,
         };
         let wanted = facts.status();
-        if let Err(time) = status::is_due(stored, &wanted, pages.counted, self.now) {
-            return Some(time);
-        }
         if stored == Some(&wanted) {
             return None;
         }
+        if !status::is_urgent(stored, &wanted)
+            && let Err(time) = pages.throttle.check(self.now)
+        {
+            return Some(time);
+        }
         let mut set = self.set.clone();
         set.status = Some(wanted);
-        if let Some(write) = Write::status(self.set, &set) {
-            pages.counted = Some(self.now);
-            writes.push(write);
-        }
+        plan.parallel.extend(Write::status(self.set, &set));
         None
     }
 }

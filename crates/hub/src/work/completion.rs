@@ -17,7 +17,10 @@ use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Condition, jiff::Timestamp}
 use kube::{Resource, ResourceExt, api::ObjectMeta};
 use serde::{Deserialize, Serialize};
 
-use crate::{cache::Cache, manifest_work};
+use crate::{
+    cache::{Cache, Queues},
+    manifest_work,
+};
 
 /// A work, as far as it says when it is to go. What it applies is not even read.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -77,15 +80,15 @@ impl Tracks<FinishingWork> for Cache {
         work.managed_fields_mut().clear();
     }
 
-    fn changed(&mut self, change: &Change<FinishingWork>) {
+    fn changed(&mut self, change: &Change<FinishingWork>, queues: &Queues) {
         match &change.new {
             // Most works stay until somebody removes them.
             Some(work) if work.stays().is_none() => {
                 self.work_sets.finishing.delete(work.meta());
-                self.queues.completions.forget(&change.key);
+                queues.completions.forget(&change.key);
             }
-            Some(_) => self.queues.completions.mark(change.key.clone()),
-            None => self.queues.completions.forget(&change.key),
+            Some(_) => queues.completions.mark(change.key.clone()),
+            None => queues.completions.forget(&change.key),
         }
     }
 }
@@ -94,11 +97,12 @@ pub(crate) struct Completions;
 
 impl Reconciler<Cache> for Completions {
     type Key = ObjectKey;
+    type State = ();
     type Action = NoAction;
 
     const NAME: &'static str = "drover-work-completion";
 
-    fn plan(&self, cache: &Cache, key: &ObjectKey, now: Timestamp) -> Plan {
+    fn plan(&self, cache: &Cache, key: &ObjectKey, (): &mut (), now: Timestamp) -> Plan {
         let Some(work) = cache.work_sets.finishing.get(key).filter(|work| work.metadata.deletion_timestamp.is_none())
         else {
             return Plan::default();

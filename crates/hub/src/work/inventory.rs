@@ -3,7 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use drover_api::{cluster::ManagedCluster, reference::ClusterName, work::ManifestWorkReplicaSet};
-use drover_engine::presence::{answers_the_same, is_as_reachable};
+use drover_engine::{
+    presence::{answers_the_same, is_as_reachable},
+    tracker::Dirty,
+};
 use drover_runtime::{
     cache::Tracks,
     decode::Damaged,
@@ -11,9 +14,9 @@ use drover_runtime::{
 };
 use kube::{Resource, ResourceExt};
 
-use super::{blueprint::Blueprint, book::Book, completion::FinishingWork, placed::PlacedWork};
+use super::{blueprint::Blueprint, completion::FinishingWork, placed::PlacedWork};
 use crate::{
-    cache::{Cache, remove_from},
+    cache::{Cache, Queues, remove_from},
     manifest_work,
 };
 
@@ -30,8 +33,6 @@ pub(crate) struct WorkSets {
     followers: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
     /// What follows from the spec of each set.
     pub(super) blueprints: BTreeMap<ObjectKey, Blueprint>,
-    /// What is kept of each set.
-    pub(super) books: BTreeMap<ObjectKey, Book>,
 }
 
 impl WorkSets {
@@ -50,12 +51,6 @@ impl WorkSets {
     pub(super) fn works_of(&self, set: &ObjectKey) -> impl Iterator<Item = &PlacedWork> {
         let works = self.works_of.get(set).into_iter().flat_map(BTreeMap::values).flatten();
         works.filter_map(|work| self.works.get(work)).map(|work| &**work)
-    }
-
-    fn look_again_at(&self, set: &ObjectKey, cluster: &ClusterName) {
-        if let Some(book) = self.books.get(set) {
-            book.look_again_at(cluster);
-        }
     }
 
     /// Takes note of whose a work is now, and returns whom that concerns.
@@ -89,11 +84,9 @@ impl WorkSets {
             remove_from(&mut self.followers, &placement, &change.key);
         }
         let Some(set) = &change.new else {
-            self.books.remove(&change.key);
             self.blueprints.remove(&change.key);
             return;
         };
-        self.books.entry(change.key.clone()).or_default();
         self.blueprints.insert(change.key.clone(), Blueprint::of(set));
         for placement in placements_of(set) {
             self.followers.entry(placement).or_default().insert(change.key.clone());
@@ -119,34 +112,33 @@ fn takes_works_the_same(one: &ManagedCluster, other: &ManagedCluster) -> bool {
 
 impl Cache {
     /// Marks the sets that list a placement.
-    pub(crate) fn mark_work_sets_of(&self, placement: &ObjectKey) {
+    pub(crate) fn mark_work_sets_of(&self, placement: &ObjectKey, queues: &Queues) {
         for set in self.work_sets.followers.get(placement).into_iter().flatten() {
-            self.queues.work_sets.mark(set.clone());
+            queues.work_sets.mark(set.clone());
         }
     }
 
     /// Has the sets that list a placement look at a cluster again, which it selects now or has selected.
-    pub(crate) fn look_again_at_work(&self, placement: &ObjectKey, cluster: &ClusterName) {
+    pub(crate) fn look_again_at_work(&self, placement: &ObjectKey, cluster: &ClusterName, queues: &Queues) {
         for set in self.work_sets.followers.get(placement).into_iter().flatten() {
-            self.work_sets.look_again_at(set, cluster);
+            queues.work_sets.mark_with(set.clone(), Dirty::member(cluster));
         }
     }
 
     /// Has the sets look at a cluster again that have works there, or may have.
-    pub(crate) fn mark_work_sets_on(&self, cluster: &str) {
+    pub(crate) fn mark_work_sets_on(&self, cluster: &str, queues: &Queues) {
         let with_works = self.work_sets.works.in_namespace(cluster).filter_map(|(_, work)| work.set());
         let selected_by = self.selections.get(cluster).into_iter().flat_map(BTreeMap::keys);
         let selecting = selected_by.filter_map(|placement| self.work_sets.followers.get(placement)).flatten().cloned();
         for set in with_works.chain(selecting).collect::<BTreeSet<_>>() {
-            self.work_sets.look_again_at(&set, &ClusterName::from(cluster));
-            self.queues.work_sets.mark(set);
+            queues.work_sets.mark_with(set, Dirty::member(&ClusterName::from(cluster)));
         }
     }
 
     /// Has the sets look at a cluster again if its change makes a difference to works.
-    pub(crate) fn mark_work_sets(&self, change: &Change<ManagedCluster>) {
+    pub(crate) fn mark_work_sets(&self, change: &Change<ManagedCluster>, queues: &Queues) {
         if !matches!((&change.old, &change.new), (Some(old), Some(new)) if takes_works_the_same(old, new)) {
-            self.mark_work_sets_on(&change.key.name);
+            self.mark_work_sets_on(&change.key.name, queues);
         }
     }
 }
@@ -156,9 +148,9 @@ impl Tracks<ManifestWorkReplicaSet> for Cache {
         &mut self.work_sets.sets
     }
 
-    fn changed(&mut self, change: &Change<ManifestWorkReplicaSet>) {
+    fn changed(&mut self, change: &Change<ManifestWorkReplicaSet>, queues: &Queues) {
         self.work_sets.relist(change);
-        self.queues.work_sets.mark(change.key.clone());
+        queues.work_sets.mark(change.key.clone());
     }
 }
 
@@ -171,11 +163,10 @@ impl Tracks<PlacedWork> for Cache {
         manifest_work::salvage(damaged)
     }
 
-    fn changed(&mut self, change: &Change<PlacedWork>) {
+    fn changed(&mut self, change: &Change<PlacedWork>, queues: &Queues) {
         let cluster = ClusterName::from(&*change.key.namespace);
         for set in self.work_sets.sort(change) {
-            self.work_sets.look_again_at(&set, &cluster);
-            self.queues.work_sets.mark(set);
+            queues.work_sets.mark_with(set, Dirty::member(&cluster));
         }
     }
 }

@@ -3,84 +3,68 @@
 //! Watches sets, their works, placements with their decisions, clusters and their namespaces. Its key is a set. It creates, changes and deletes
 //! works, many at a time, and writes the set's status and finalizer.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
-
 use drover_api::{
     names::REPLICA_SET_FINALIZER,
     work::{CascadeDeletionPolicy, ManifestWorkReplicaSet},
 };
-use drover_engine::plan::{PlanStep, Write, WriteResult};
+use drover_engine::plan::{PlanPart, Write, WriteResult};
 use drover_runtime::{controller::Reconciler, metrics::Metrics, store::ObjectKey};
 use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
 
 use super::{
+    book::Pages,
     case::{AT_ONCE, Case, WorkPlan},
     placed::PlacedWork,
 };
-use crate::{adopt::CreateOrAdopt, cache::Cache, refusal::refusal};
+use crate::{adopt::CreateOrAdopt, cache::Cache};
 
 pub(crate) struct ReplicaSets {
-    /// What the server did not take of the last plan of each set.
-    refusals: Mutex<BTreeMap<ObjectKey, String>>,
     metrics: Metrics,
 }
 
 impl ReplicaSets {
     pub(crate) fn new(metrics: Metrics) -> Self {
-        Self { refusals: Mutex::default(), metrics }
-    }
-
-    fn refusals(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, String>> {
-        self.refusals.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Takes note of what was not accepted.
-    fn note(&self, key: &ObjectKey, step: &impl PlanStep, result: &WriteResult) {
-        if let Some(why) = refusal(step, result) {
-            self.refusals().insert(key.clone(), why);
-        }
+        Self { metrics }
     }
 }
 
 impl Reconciler<Cache> for ReplicaSets {
     type Key = ObjectKey;
+    type State = Pages;
     type Action = CreateOrAdopt<PlacedWork>;
 
     const NAME: &'static str = "drover-work";
 
-    fn plan(&self, cache: &Cache, key: &ObjectKey, now: Timestamp) -> WorkPlan {
-        // Everything is tried again, so that what is still refused will be told anew.
-        let refusal = self.refusals().remove(key);
+    fn plan(&self, cache: &Cache, key: &ObjectKey, pages: &mut Pages, now: Timestamp) -> WorkPlan {
         let work_sets = &cache.work_sets;
-        let (Some(set), Some(book), Some(blueprint)) =
-            (work_sets.sets.get(key), work_sets.books.get(key), work_sets.blueprints.get(key))
-        else {
+        let (Some(set), Some(blueprint)) = (work_sets.sets.get(key), work_sets.blueprints.get(key)) else {
+            *pages = Pages::default();
             return WorkPlan::default();
         };
         if set.metadata.deletion_timestamp.is_some() {
             return removal(cache, key, set, now);
         }
-        let case = Case::new(cache, key, set, blueprint, refusal, now);
+        let case = Case::new(cache, key, set, blueprint, now);
         if !case.is_unfit()
             && let Some(guarded) = guarded(set)
         {
             return WorkPlan::from_iter([guarded]);
         }
-        let (plan, looks) = case.follow(&mut book.open());
+        let (plan, looks) = case.follow(pages);
         self.metrics.stepped(Self::NAME, "look", looks);
         plan
     }
 
-    fn rejected(&self, key: &ObjectKey, write: &Write, result: &WriteResult) {
-        self.note(key, write, result);
-    }
-
-    fn failed(&self, key: &ObjectKey, action: &Self::Action, result: &WriteResult) {
-        self.note(key, action, result);
+    fn sent(
+        &self,
+        _: &ObjectKey,
+        pages: &mut Pages,
+        part: PlanPart<'_, Self::Action>,
+        result: &WriteResult,
+        now: Timestamp,
+    ) {
+        pages.sent(part, result, now);
     }
 }
 

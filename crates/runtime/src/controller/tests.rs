@@ -21,7 +21,7 @@ use tokio::{sync::watch, task::JoinHandle};
 
 use super::*;
 use crate::{
-    cache::{ReportsDefects, Tracks},
+    cache::Tracks,
     caches,
     clock::{ManualClock, Tick},
     informer::Freshness,
@@ -33,18 +33,16 @@ use crate::{
 #[derive(Default)]
 struct Shelf(Store<ConfigMap>);
 
-caches!(Shelf: ConfigMap);
+caches!(Shelf => (); ConfigMap);
 
-impl ReportsDefects for Shelf {}
-
-caches!((): );
+caches!(() => (); );
 
 impl Tracks<ConfigMap> for Shelf {
     fn store(&mut self) -> &mut Store<ConfigMap> {
         &mut self.0
     }
 
-    fn changed(&mut self, _: &Change<ConfigMap>) {}
+    fn changed(&mut self, _: &Change<ConfigMap>, (): &()) {}
 }
 
 fn object(name: &str) -> ConfigMap {
@@ -59,11 +57,12 @@ struct Maker;
 
 impl Reconciler<Shelf> for Maker {
     type Key = String;
+    type State = ();
     type Action = NoAction;
 
     const NAME: &'static str = "maker";
 
-    fn plan(&self, shelf: &Shelf, key: &String, _: Timestamp) -> Plan {
+    fn plan(&self, shelf: &Shelf, key: &String, (): &mut (), _: Timestamp) -> Plan {
         let object = object(key);
         if shelf.0.get(&ObjectKey::of(&object)).is_some() {
             return Plan::default();
@@ -217,8 +216,8 @@ struct Working<K: Ord> {
 impl<K: Ord + Clone + fmt::Display + Send + Sync + 'static> Working<K> {
     fn start<F, R>(manual: &ManualClock, cache: F, client: Client, reconciler: impl FnOnce(&Lead) -> R) -> Self
     where
-        F: Caches + Send + Sync + 'static,
-        R: Reconciler<F, Key = K>,
+        F: Caches<Queues = ()>,
+        R: Reconciler<F, Key = K, State = ()>,
     {
         let leadership = Arc::new(watch::Sender::new(Leadership::Alone));
         let (gate, keep_fresh) = Gate::new(leadership.subscribe(), Freshness::default());
@@ -226,7 +225,7 @@ impl<K: Ord + Clone + fmt::Display + Send + Sync + 'static> Working<K> {
         let (metrics, queue) = (Metrics::new(), Arc::new(Queue::new(manual.clock())));
         let tools = Tools {
             identity: Some("hub-1".to_owned()),
-            ..Tools::new(SharedCache::new(cache), gate, manual.clock(), metrics.clone())
+            ..Tools::new(SharedCache::new(cache, ()), gate, manual.clock(), metrics.clone())
         };
         let controller = Controller::new(reconciler(&leadership), Arc::clone(&queue), client, tools);
         let end = CancellationToken::new();
@@ -284,11 +283,12 @@ struct Clumsy {
 
 impl Reconciler<()> for Clumsy {
     type Key = &'static str;
+    type State = ();
     type Action = NoAction;
 
     const NAME: &'static str = "clumsy";
 
-    fn plan(&self, (): &(), _: &&'static str, _: Timestamp) -> Plan {
+    fn plan(&self, (): &(), _: &&'static str, (): &mut (), _: Timestamp) -> Plan {
         let time = self.times.fetch_add(1, Ordering::Relaxed) + 1;
         self.asked.send_replace(time);
         assert!(time > 1, "the first time goes wrong");
@@ -428,11 +428,12 @@ struct Talker(Lead);
 
 impl Reconciler<()> for Talker {
     type Key = &'static str;
+    type State = ();
     type Action = NoAction;
 
     const NAME: &'static str = "talker";
 
-    fn plan(&self, (): &(), key: &&'static str, _: Timestamp) -> Plan {
+    fn plan(&self, (): &(), key: &&'static str, (): &mut (), _: Timestamp) -> Plan {
         if *key == "last" {
             self.0.send_replace(Leadership::Standby);
         }
@@ -459,32 +460,35 @@ async fn who_may_not_write_says_nothing_either() {
 struct Heaper {
     objects: Vec<String>,
     asked: Arc<AtomicU32>,
-    rejected: Arc<watch::Sender<Vec<Write>>>,
+    results: Arc<watch::Sender<Vec<(Write, WriteResult)>>>,
 }
 
 impl Heaper {
     fn new<S: ToString>(objects: impl IntoIterator<Item = S>) -> (Self, Arc<AtomicU32>) {
         let asked = Arc::new(AtomicU32::new(0));
         let objects = objects.into_iter().map(|name| name.to_string()).collect();
-        (Self { objects, asked: Arc::clone(&asked), rejected: Arc::default() }, asked)
+        (Self { objects, asked: Arc::clone(&asked), results: Arc::default() }, asked)
     }
 }
 
 impl Reconciler<Shelf> for Heaper {
     type Key = &'static str;
+    type State = ();
     type Action = NoAction;
 
     const NAME: &'static str = "heaper";
 
-    fn plan(&self, shelf: &Shelf, _: &&'static str, _: Timestamp) -> Plan {
+    fn plan(&self, shelf: &Shelf, _: &&'static str, (): &mut (), _: Timestamp) -> Plan {
         self.asked.fetch_add(1, Ordering::Relaxed);
         let missing = self.objects.iter().map(|name| object(name));
         let missing = missing.filter(|object| shelf.0.get(&ObjectKey::of(object)).is_none());
         Plan { parallel: missing.map(Write::create).collect(), ..Plan::default() }
     }
 
-    fn rejected(&self, _: &&'static str, write: &Write, _: &WriteResult) {
-        self.rejected.send_modify(|rejected| rejected.push(write.clone()));
+    fn sent(&self, _: &&'static str, (): &mut (), part: PlanPart<'_, NoAction>, result: &WriteResult, _: Timestamp) {
+        if let PlanPart::Write(write) = part {
+            self.results.send_modify(|results| results.push((write.clone(), result.clone())));
+        }
     }
 }
 
@@ -512,7 +516,7 @@ async fn of_what_is_written_together_one_that_fails_holds_up_no_other_and_the_wo
         let manual = ManualClock::at(Timestamp::UNIX_EPOCH);
         let played = Played::new(&manual, Mood::Kind);
         let (heaper, _) = Heaper::new(objects);
-        let rejected = Arc::clone(&heaper.rejected);
+        let results = Arc::clone(&heaper.results);
         let working = Working::start(&manual, Shelf::default(), played.client(), |_| heaper);
         working.queue.mark("key");
         working.told(&format!(r#"drover_reconciles_total{{controller="heaper",result="{result}"}} 1"#)).await;
@@ -520,9 +524,20 @@ async fn of_what_is_written_together_one_that_fails_holds_up_no_other_and_the_wo
         made.sort_unstable();
         let wanted: Vec<_> = objects.into_iter().filter(|name| name.len() == 1).collect();
         assert_eq!(made, wanted);
-        let worst = if result == "error" { REFUSED } else { TAKEN };
-        assert_eq!(*rejected.borrow(), [Write::create(object(worst))]);
+        let recorded: Vec<_> =
+            results.borrow().iter().map(|(write, result)| (write.key().name.to_string(), result.clone())).collect();
+        let expected = objects.map(|name| (name.to_owned(), result_of(name)));
+        assert_eq!(recorded, expected, "each result is recorded, in the order of the plan");
         working.stop().await;
+    }
+}
+
+/// What the server answers to the creation of an object.
+fn result_of(name: &str) -> WriteResult {
+    match name {
+        REFUSED => WriteResult::Forbidden("played".to_owned()),
+        TAKEN => WriteResult::Exists("played".to_owned()),
+        _ => WriteResult::Done,
     }
 }
 

@@ -19,7 +19,7 @@ use serde_json::json;
 
 use super::*;
 use crate::{
-    cache::{ReportsDefects, Tracks},
+    cache::Tracks,
     caches,
     clock::ManualClock,
     store::{Change, Store},
@@ -29,16 +29,14 @@ use crate::{
 #[derive(Default)]
 struct Shelf(Store<Namespace>);
 
-caches!(Shelf: Namespace);
-
-impl ReportsDefects for Shelf {}
+caches!(Shelf => (); Namespace);
 
 impl Tracks<Namespace> for Shelf {
     fn store(&mut self) -> &mut Store<Namespace> {
         &mut self.0
     }
 
-    fn changed(&mut self, _: &Change<Namespace>) {}
+    fn changed(&mut self, _: &Change<Namespace>, (): &()) {}
 }
 
 /// A server that gives one answer to everything, and keeps what it was asked.
@@ -59,7 +57,7 @@ async fn answer(State(server): State<Server>, method: Method, uri: Uri, body: By
 async fn send(write: &Write, code: u16, answered: Value) -> ((String, Value), Result<(), kube::Error>, Option<String>) {
     let code = StatusCode::from_u16(code).expect("a code");
     let server = Server { answer: (code, answered), asked: Arc::default() };
-    let cache = SharedCache::new(Shelf::default());
+    let cache = SharedCache::new(Shelf::default(), ());
     cache.apply(stored());
     let client = Client::new(Router::new().fallback(answer).with_state(server.clone()), "default");
     let clock = ManualClock::at(Timestamp::UNIX_EPOCH).clock();

@@ -198,10 +198,3 @@ fn what_holds_an_upgrade_up_is_said() {
     assert_eq!((canaries.status.as_str(), canaries.reason.as_str()), ("True", "CanariesOutsideSelection"));
     assert!(canaries.message.contains("dev9"), "{}", canaries.message);
 }
-
-#[test]
-fn a_status_is_not_written_more_often_than_once_a_second() {
-    assert_eq!(is_due(None, at(0)), Ok(()));
-    assert_eq!(is_due(Some(at(0)), at(1)), Ok(()));
-    assert_eq!(is_due(Some(at(0)), at(0)), Err(at(1)));
-}

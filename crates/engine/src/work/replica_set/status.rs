@@ -5,7 +5,7 @@ use drover_api::{
     names::{MANIFESTWORK_APPLIED, PLACEMENT_ROLLED_OUT, PLACEMENT_VERIFIED},
     work::{ManifestWorkReplicaSetStatus, PlacementSummary, ReplicaSetSummary},
 };
-use k8s_openapi::jiff::{SignedDuration, Timestamp};
+use k8s_openapi::jiff::Timestamp;
 
 use super::{naming::Unfit, revision::Template, tally::Tally};
 use crate::{
@@ -15,9 +15,6 @@ use crate::{
     words::{clusters, excerpt},
     workreport::template::Flaw,
 };
-
-/// How often counts are written down, where nothing else has changed and they have not changed by much.
-const PATIENCE: SignedDuration = SignedDuration::from_secs(1);
 
 /// Why no works are made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -185,20 +182,10 @@ impl Placing<'_> {
     }
 }
 
-/// Whether a status is to be written: at once if it is not just a matter of a few counts, and otherwise when some time has passed since that
-/// was last done.
-pub fn is_due(
-    stored: Option<&ManifestWorkReplicaSetStatus>,
-    wanted: &ManifestWorkReplicaSetStatus,
-    counted: Option<Timestamp>,
-    now: Timestamp,
-) -> Result<(), Timestamp> {
-    let Some(stored) = stored.filter(|stored| essence(stored) == essence(wanted)) else { return Ok(()) };
-    let end = counted.map(|counted| counted.checked_add(PATIENCE).unwrap_or(Timestamp::MAX));
-    match end {
-        Some(end) if end > now && counted.is_some_and(|counted| counted <= now) && stored != wanted => Err(end),
-        _ => Ok(()),
-    }
+/// Whether a status is to be written at once: it differs by more than a few counts.
+#[must_use]
+pub fn is_urgent(stored: Option<&ManifestWorkReplicaSetStatus>, wanted: &ManifestWorkReplicaSetStatus) -> bool {
+    stored.is_none_or(|stored| essence(stored) != essence(wanted))
 }
 
 /// A status without what may be a little late: counts are as exact as a hundredth of all clusters.

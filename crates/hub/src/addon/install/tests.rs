@@ -37,7 +37,7 @@ fn ours() -> Value {
 #[test]
 fn many_clusters_are_dealt_with_in_steps() {
     let names: Vec<_> = (0..300).map(|number| format!("cluster-{number:03}")).collect();
-    let (scene, installs) = (placed(&names), installs());
+    let (mut scene, installs) = (placed(&names), installs());
     let plan = scene.plan(&installs, &hello());
     assert_eq!((plan.parallel.len(), plan.ordered.len(), plan.wake), (BATCH, 0, Some(noon())));
     assert_eq!(words(&plan)[0], "Create ManagedClusterAddOn cluster-000/hello");
@@ -54,9 +54,9 @@ fn a_cluster_without_a_namespace_waits_for_it() {
     scene.gone::<Namespace>(None, "one");
     scene.namespace("two", &json!({ "deletionTimestamp": "2026-01-01T00:00:00Z" }));
     assert_eq!(words(&scene.plan(&installs, &hello())), ["Create ManagedClusterAddOn three/hello"]);
-    drain(&scene.cache.queues.installs);
+    drain(&scene.queues.installs);
     scene.namespace("one", &json!({}));
-    assert_eq!(drain(&scene.cache.queues.installs), ["hello"]);
+    assert_eq!(drain(&scene.queues.installs), ["hello"]);
     assert_eq!(scene.plan(&installs, &hello()).parallel.len(), 2);
 }
 
@@ -68,14 +68,17 @@ fn an_absence_is_kept_in_mind_until_it_is_over() {
     }
     scene.decide("x", &["one"]);
     let at =
-        |scene: &Scene, seconds| installs.plan(&scene.cache, &hello(), after(noon(), Duration::from_secs(seconds)));
-    assert_eq!((words(&at(&scene, 0)).len(), at(&scene, 3).wake), (0, Some(after(noon(), Duration::from_secs(10)))));
+        |scene: &mut Scene, seconds| scene.plan_at(&installs, &hello(), after(noon(), Duration::from_secs(seconds)));
+    assert_eq!(
+        (words(&at(&mut scene, 0)).len(), at(&mut scene, 3).wake),
+        (0, Some(after(noon(), Duration::from_secs(10))))
+    );
     scene.decide("x", &["one", "two"]);
-    assert_eq!((words(&at(&scene, 9)).len(), at(&scene, 9).wake), (0, None));
-    assert!(installs.memories().is_empty(), "there is nothing to remember");
+    assert_eq!((words(&at(&mut scene, 9)).len(), at(&mut scene, 9).wake), (0, None));
+    assert!(scene.state::<Installs>(&hello()).is_empty(), "there is nothing to remember");
     scene.decide("x", &["one"]);
-    assert_eq!(words(&at(&scene, 10)).len(), 0, "this is another absence");
-    assert_eq!(words(&at(&scene, 20)), ["Delete ManagedClusterAddOn two/hello"]);
+    assert_eq!(words(&at(&mut scene, 10)).len(), 0, "this is another absence");
+    assert_eq!(words(&at(&mut scene, 20)), ["Delete ManagedClusterAddOn two/hello"]);
 }
 
 #[test]

@@ -46,7 +46,7 @@ impl Scene {
 
     /// Who was marked by a change.
     fn marked(&self) -> Marked {
-        Marked { installs: drain(&self.cache.queues.installs), addons: drain(&self.cache.queues.addons) }
+        Marked { installs: drain(&self.queues.installs), addons: drain(&self.queues.addons) }
     }
 }
 
@@ -56,10 +56,10 @@ fn what_an_add_on_says_of_itself_is_no_reason_to_look_at_all_clusters() {
     scene.on_cluster("one", "placed", &json!({}));
     assert_eq!(scene.marked(), marked(["placed"], ["one/placed"]));
     let status = json!({ "status": { "namespace": "somewhere" } });
-    drain(&scene.cache.queues.rollouts);
+    drain(&scene.queues.rollouts);
     scene.on_cluster("one", "placed", &status);
     assert_eq!(scene.marked(), marked([], ["one/placed"]));
-    assert_eq!(drain(&scene.cache.queues.rollouts), ["placed"], "what is given next may depend on it");
+    assert_eq!(drain(&scene.queues.rollouts), ["placed"], "what is given next may depend on it");
     let annotated = json!({ "metadata": { "annotations": { "drover.dev/installed": "true" } } });
     scene.on_cluster("one", "placed", &annotated);
     assert_eq!(scene.marked(), marked(["placed"], ["one/placed"]));

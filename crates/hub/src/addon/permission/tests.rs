@@ -53,8 +53,8 @@ fn bound() -> Scene {
     scene
 }
 
-fn writes(scene: &Scene) -> Vec<String> {
-    words(&scene.plan(&Permissions::default(), &key()))
+fn writes(scene: &mut Scene) -> Vec<String> {
+    words(&scene.plan(&Permissions, &key()))
 }
 
 /// Shuts the add-on's cluster out.
@@ -64,8 +64,8 @@ fn shut_out(scene: &mut Scene) {
 
 #[test]
 fn an_agent_gets_what_its_template_says() {
-    assert_eq!(writes(&scene()), [CREATE]);
-    assert_eq!(writes(&bound()), [""; 0]);
+    assert_eq!(writes(&mut scene()), [CREATE]);
+    assert_eq!(writes(&mut bound()), [""; 0]);
 }
 
 #[test]
@@ -75,20 +75,20 @@ fn what_an_agent_may_do_goes_when_its_add_on_is_gone_and_not_before() {
     let going =
         json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:00:00Z" }, "status": { "conditions": [given] } });
     scene.on_cluster("one", "hello", &going);
-    assert_eq!(writes(&scene), [""; 0], "it may have something to finish");
+    assert_eq!(writes(&mut scene), [""; 0], "it may have something to finish");
     scene.gone::<ManagedClusterAddOn>(Some("one"), "hello");
-    assert_eq!(writes(&scene), [DELETE]);
+    assert_eq!(writes(&mut scene), [DELETE]);
 }
 
 #[test]
 fn who_is_shut_out_or_was_given_nothing_may_do_nothing() {
     let mut scene = bound();
     shut_out(&mut scene);
-    assert_eq!(writes(&scene), [DELETE]);
+    assert_eq!(writes(&mut scene), [DELETE]);
     scene.cluster("one", &json!({}));
-    assert_eq!(writes(&scene), [""; 0]);
+    assert_eq!(writes(&mut scene), [""; 0]);
     scene.on_cluster("one", "hello", &json!({ "metadata": { "uid": "another" } }));
-    assert_eq!(writes(&scene), [DELETE], "this is another one, whose turn has not come");
+    assert_eq!(writes(&mut scene), [DELETE], "this is another one, whose turn has not come");
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn who_is_shut_out_keeps_nothing_though_its_add_on_is_on_its_way_out() {
     let mut scene = bound();
     scene.on_cluster("one", "hello", &json!({ "metadata": { "deletionTimestamp": "2026-01-01T00:00:00Z" } }));
     shut_out(&mut scene);
-    assert_eq!(writes(&scene), [DELETE]);
+    assert_eq!(writes(&mut scene), [DELETE]);
 }
 
 #[test]
@@ -126,8 +126,8 @@ fn an_agent_that_runs_keeps_what_it_may_do_when_its_template_is_lost_or_can_not_
     let mut scene = bound();
     // As a hub finds it that is started again.
     scene.cache.addons.workshop = Workshop::default();
-    scene.cache.list_own_types(&[]);
-    assert_eq!(writes(&scene), [""; 0], "its content is kept nowhere");
+    scene.cache.list_own_types(&[], &scene.queues);
+    assert_eq!(writes(&mut scene), [""; 0], "its content is kept nowhere");
     let mut scene = bound();
     let mut record =
         serde_json::to_value(scene.cache.configs.rollout(&ObjectKey::cluster_wide("hello"))).expect("JSON");
@@ -136,21 +136,21 @@ fn an_agent_that_runs_keeps_what_it_may_do_when_its_template_is_lost_or_can_not_
     let spec = json!({ "addonName": "hello", "agentSpec": { "workload": { "manifests": [hook] } } });
     let content = drover_engine::hash::content(&json!({ "spec": spec }));
     record["status"]["sets"][0]["configs"][0]["specHash"] = json!(drover_engine::hash::spec_hash(&content));
-    scene.cache.list_own_types(&[("hello", spec)]);
+    scene.cache.list_own_types(&[("hello", spec)], &scene.queues);
     scene.set::<drover_api::drover::AddOnRollout>(None, "hello", json!({ "status": record["status"] }));
     make(&scene);
-    assert_eq!(writes(&scene), [""; 0], "what it is given next makes no sense");
+    assert_eq!(writes(&mut scene), [""; 0], "what it is given next makes no sense");
 }
 
 #[test]
 fn what_is_refused_is_said_with_what_to_do_about_it() {
-    let scene = scene();
-    let permissions = Permissions::default();
+    let mut scene = scene();
+    let permissions = Permissions;
     let create = scene.plan(&permissions, &key()).parallel.remove(0);
-    permissions.rejected(&key(), &create, &WriteResult::Forbidden("you may not".to_owned()));
+    scene.sent(&permissions, &key(), PlanPart::Write(&create), &WriteResult::Forbidden("you may not".to_owned()));
     let plan = scene.plan(&permissions, &key());
     assert_eq!(words(&plan), ["Patch ManagedClusterAddOn one/hello", CREATE]);
     assert_eq!(plan.parallel, [create], "it is tried again");
-    let why = permissions.refusals().get(&key()).cloned().expect("it was noted");
+    let why = scene.state::<Permissions>(&key()).clone().expect("it was noted");
     assert!(why.contains("you may not") && why.ends_with("labelled drover.dev/hub-binds=true"), "{why}");
 }

@@ -18,7 +18,7 @@ use drover_engine::{
         registry,
     },
     condition::{Holds, holds},
-    plan::{Event, Plan, Write},
+    plan::{Controller, Event, Plan, Write},
     presence::Source,
     revision::{
         Overrides, Set,
@@ -71,13 +71,14 @@ impl Case<'_> {
     /// Brings the book up to date, and does what follows from it.
     pub(super) fn follow(&self, pages: &mut Pages) -> Plan {
         let shelf = Shelf::of(self.cache, self.addon);
-        self.look_at_clusters(pages, &shelf);
+        let mut enqueue = self.look_at_clusters(pages, &shelf);
+        enqueue.extend(self.recorded_again(pages));
         let acknowledged = self.acknowledge(pages);
         let wishes = self.wishes(pages, &shelf);
         let sets = self.sets(&wishes);
         let retried = acknowledged.as_ref().and_then(|acknowledged| acknowledged.retried.as_ref()).map(|time| time.0);
         let planned = pages.rollout.plan(&wishes, &sets, retried, self.now);
-        self.have_others_look(pages, &planned);
+        enqueue.extend(Self::say_otherwise(pages, &planned));
         let revisions = self.revisions(&wishes);
         let summary = Summary {
             case: self,
@@ -89,33 +90,54 @@ impl Case<'_> {
             rollout: &pages.rollout,
         };
         let status = summary.status();
-        let is_due = record::is_due(self.stored(), &status, pages.counted, self.now);
-        let (told, wake) = match is_due {
-            Ok(()) => (Some(summary.addon_status()), None),
-            Err(time) => (None, Some(time)),
+        let is_urgent = record::is_urgent(self.stored(), &status);
+        let (told, wake) = match pages.throttle.check(self.now) {
+            Err(time) if !is_urgent && self.stored() != Some(&status) => (None, Some(time)),
+            _ => (Some(summary.addon_status()), None),
         };
         let gives = self.gives(&planned, &sets, &shelf);
         let mut writes = revisions;
         if told.is_some() && !self.is_refused(Matter::Record) {
-            let before = writes.len();
             writes.extend(self.remember(status));
-            if writes.len() > before {
-                pages.counted = Some(self.now);
-            }
         }
         let events = self.events(&pages.rollout, &planned);
         pages.courses = planned.courses;
         let wake = planned.wake.into_iter().chain(wake).chain(pages.next_look()).min();
         let together = gives.into_iter().chain(told.and_then(|status| self.tell(status))).collect();
-        Plan { ordered: writes, parallel: together, wake, events, ..Plan::default() }
+        let enqueue = enqueue.iter().map(|cluster| (Controller::AddOn, self.key_on(cluster))).collect();
+        Plan { ordered: writes, parallel: together, wake, events, enqueue, ..Plan::default() }
     }
 
     fn stored(&self) -> Option<&AddOnRolloutStatus> {
         self.record.status.as_ref()
     }
 
-    /// Brings the clusters in the book up to date: those that have changed, or all if that changed by which they are looked at.
-    fn look_at_clusters(&self, pages: &mut Pages, shelf: &Shelf) {
+    /// The key of the add-on on a cluster.
+    fn key_on(&self, cluster: &ClusterName) -> ObjectKey {
+        ObjectKey::namespaced(cluster.as_str(), &self.key.name)
+    }
+
+    /// The clusters that were given a revision which is recorded again, so that they have something else to say. Seldom is a cluster
+    /// given one before it is recorded, so that most of the time none has to be looked for.
+    fn recorded_again(&self, pages: &mut Pages) -> BTreeSet<ClusterName> {
+        let recorded = self.stored().map(recorded).unwrap_or_default();
+        let Some(before) = pages.recorded.replace(recorded.clone()) else { return BTreeSet::new() };
+        let is_new = |set: &SetFingerprint| recorded.contains(set) && !before.contains(set);
+        if !pages.rollout.given().any(is_new) {
+            return BTreeSet::new();
+        }
+        let has_new = |member: &Member<Set>| {
+            let given = member.addon.as_ref().and_then(|addon| addon.given.as_ref());
+            given.is_some_and(|given| is_new(&given.set))
+        };
+        let members = pages.rollout.members().filter(|(_, member)| has_new(member));
+        members.map(|(cluster, _)| cluster.clone()).collect()
+    }
+
+    /// Brings the clusters in the book up to date: those that have changed, or all if that changed by which they are looked at. Returns
+    /// those whose own controller has to look at them too.
+    fn look_at_clusters(&self, pages: &mut Pages, shelf: &Shelf) -> BTreeSet<ClusterName> {
+        let mut enqueue = BTreeSet::new();
         let entries = entries(self.addon, self.cache.dialect, |placement| self.per_group(placement));
         let steering = Steering::read(self.addon.annotations(), entries.iter().map(|entry| &entry.source));
         let begins = pages.rollout.entries() != entries;
@@ -130,7 +152,7 @@ impl Case<'_> {
         }
         if pages.next_look().is_some_and(|time| time <= self.now) {
             pages.look_again_at_everybody();
-            self.have_those_look_who_move(&pages.rollout);
+            enqueue.extend(self.moving(&pages.rollout));
         }
         self.look_at_acknowledged(pages);
         let clusters = pages.take_stale(self.now).unwrap_or_else(|| self.everybody(&pages.rollout));
@@ -151,9 +173,10 @@ impl Case<'_> {
             pages.rollout.update(&cluster, member);
             // What its placement gives it besides the set is another's, or was not told before; and who is new says what it waits for.
             if on_cluster.is_some() && (begins || !was_there || decides(pages) != decided) {
-                self.cache.queues.addons.mark(ObjectKey::namespaced(cluster.as_str(), &self.key.name));
+                enqueue.insert(cluster);
             }
         }
+        enqueue
     }
 
     /// Brings up to date what was taken up of what people ask for on single clusters.
@@ -171,13 +194,11 @@ impl Case<'_> {
         pages.look_again_at(changed);
     }
 
-    /// Has those be looked at who are on their way: their works may have said something that nobody has heard.
-    fn have_those_look_who_move(&self, rollout: &Rollout<Set>) {
+    /// The clusters that are on their way: a report of their works may have been missed.
+    fn moving(&self, rollout: &Rollout<Set>) -> BTreeSet<ClusterName> {
         let is_moving =
             |cluster: &&ClusterName| matches!(rollout.standing(cluster), Some((_, Standing::Moving { .. })));
-        for cluster in rollout.members().map(|(cluster, _)| cluster).filter(is_moving) {
-            self.cache.queues.addons.mark(ObjectKey::namespaced(cluster.as_str(), &self.key.name));
-        }
+        rollout.members().map(|(cluster, _)| cluster).filter(is_moving).cloned().collect()
     }
 
     fn per_group(&self, placement: &PlacementRef) -> Option<WindowSize> {
@@ -375,21 +396,19 @@ impl Case<'_> {
         sets
     }
 
-    /// Has those be looked at who say something else now, though nothing of theirs has changed.
-    fn have_others_look(&self, pages: &mut Pages, planned: &Planned<Set>) {
-        let mark = |cluster: &ClusterName| {
-            self.cache.queues.addons.mark(ObjectKey::namespaced(cluster.as_str(), &self.key.name));
-        };
-        pages.rollout.take_turned().iter().for_each(mark);
+    /// The clusters that say something else now, though nothing of theirs has changed.
+    fn say_otherwise(pages: &mut Pages, planned: &Planned<Set>) -> BTreeSet<ClusterName> {
+        let mut enqueue = pages.rollout.take_turned();
         for (entry, course) in planned.courses.iter().enumerate() {
             let former = pages.courses.get(entry);
             // Who is asked for something that there is not says so, and who has nothing yet says what it waits for.
             if invalid_version(former) != invalid_version(Some(course)) {
-                pages.rollout.decided_by(entry).for_each(mark);
+                enqueue.extend(pages.rollout.decided_by(entry).cloned());
             } else if wait_of(former) != wait_of(Some(course)) {
-                pages.rollout.newcomers(entry).for_each(mark);
+                enqueue.extend(pages.rollout.newcomers(entry).cloned());
             }
         }
+        enqueue
     }
 
     /// The contents of what is wanted, and of what is remembered, as far as they are not kept but still can be.
@@ -473,6 +492,11 @@ impl Case<'_> {
             }
         })
     }
+}
+
+/// The revisions that are recorded.
+pub(super) fn recorded(status: &AddOnRolloutStatus) -> BTreeSet<SetFingerprint> {
+    status.sets.iter().map(|set| set.fingerprint.clone()).collect()
 }
 
 /// The version that clusters of an entry are asked for and that there is not.

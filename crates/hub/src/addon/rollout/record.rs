@@ -22,8 +22,7 @@ use drover_engine::{
     rollout::{Course, Plan, Rollout, Sets, TargetError, Wish},
     steering::Steering,
 };
-use drover_runtime::clock::after;
-use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Condition, jiff::Timestamp};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt;
 
 use super::case::Case;
@@ -31,9 +30,6 @@ use crate::addon::shelf::Shelf;
 
 /// How many rollouts that have ended are remembered.
 const HISTORY: usize = 20;
-
-/// How often counts are written down, where nothing else has changed and they have not changed by much.
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// The condition that says whether all that an add-on asks for can be done.
 const ACCEPTED: &str = "Accepted";
@@ -277,21 +273,9 @@ fn to_size(count: i32) -> usize {
     usize::try_from(count).unwrap_or_default()
 }
 
-/// Whether a status is to be written: at once if it is not just a matter of a few counts, and otherwise when some time has passed.
-pub(super) fn is_due(
-    stored: Option<&AddOnRolloutStatus>,
-    wanted: &AddOnRolloutStatus,
-    counted: Option<Timestamp>,
-    now: Timestamp,
-) -> Result<(), Timestamp> {
-    let Some(stored) = stored else { return Ok(()) };
-    if essence(stored) != essence(wanted) {
-        return Ok(());
-    }
-    match counted.map(|counted| after(counted, PATIENCE)) {
-        Some(end) if end > now && counted.is_some_and(|counted| counted <= now) && stored != wanted => Err(end),
-        _ => Ok(()),
-    }
+/// Whether a status is to be written at once: it differs by more than a few counts.
+pub(super) fn is_urgent(stored: Option<&AddOnRolloutStatus>, wanted: &AddOnRolloutStatus) -> bool {
+    stored.is_none_or(|stored| essence(stored) != essence(wanted))
 }
 
 /// A status without what may be a little late: counts are as exact as a hundredth of all clusters.

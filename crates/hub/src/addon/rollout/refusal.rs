@@ -1,20 +1,14 @@
 //! What the server does not take of what has to be written down before anybody is given anything.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::time::Duration;
 
 use drover_api::drover::{AddOnRollout, ConfigRevision};
-use drover_engine::plan::{Write, WriteResult};
-use drover_runtime::{clock::after, store::ObjectKey};
+use drover_engine::plan::{Write, WriteResult, rejection};
+use drover_runtime::clock::after;
 use k8s_openapi::jiff::Timestamp;
 
-use crate::refusal::refusal;
-
 /// How long it takes until it is tried again. Nobody tells when a right is granted, or when there is room again.
-const PATIENCE: Duration = Duration::from_mins(1);
+const RETRY_INTERVAL: Duration = Duration::from_mins(1);
 
 /// What was not written down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,69 +30,40 @@ impl Matter {
     }
 }
 
-/// That something was not taken.
+/// That the server did not accept something, and that it is not sent for a while.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Refusal {
+pub(crate) struct Refusal {
     pub(super) matter: Matter,
     /// What could not be written, and why.
     pub(super) why: String,
-    /// When it is tried again.
+    /// When it is sent again.
     pub(super) again: Timestamp,
-    /// Whether people were told.
-    pub(super) is_told: bool,
+    /// Whether an event has said so.
+    pub(in crate::addon) is_announced: bool,
 }
 
-/// What was last refused of each add-on.
-#[derive(Default)]
-pub(super) struct Refusals(Mutex<BTreeMap<ObjectKey, Noted>>);
-
-/// A refusal, as it is noted.
-struct Noted {
-    matter: Matter,
-    why: String,
-    /// Nobody knows the time when something is refused.
-    again: Option<Timestamp>,
-    is_told: bool,
-}
-
-impl Refusals {
-    fn open(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, Noted>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+impl Refusal {
+    /// What is not sent for a while after a write that came to this.
+    pub(in crate::addon) fn after(
+        before: Option<Self>,
+        write: &Write,
+        result: &WriteResult,
+        now: Timestamp,
+    ) -> Option<Self> {
+        let Some(matter) = Matter::of(write) else { return before };
+        match rejection(write, result) {
+            // What exists already was written by another hub.
+            Some(why) if !matches!(result, WriteResult::Exists(_)) => {
+                Some(Self { matter, why, again: after(now, RETRY_INTERVAL), is_announced: false })
+            }
+            _ if *result == WriteResult::Done => before.filter(|before| before.matter != matter),
+            _ => before,
+        }
     }
 
-    /// What is not tried for now. When its time has come it is forgotten: then it is taken, or refused once more.
-    pub(super) fn of(&self, key: &ObjectKey, now: Timestamp) -> Option<Refusal> {
-        let mut noted = self.open();
-        let refusal = noted.get_mut(key)?;
-        let again = *refusal.again.get_or_insert_with(|| after(now, PATIENCE));
+    /// Whether it is still not sent. After that it is accepted, or rejected once more.
+    pub(super) fn holds(&self, now: Timestamp) -> bool {
         // A clock that was set back does not make it wait for longer.
-        if now >= again || after(now, PATIENCE) < again {
-            noted.remove(key);
-            return None;
-        }
-        let Noted { matter, ref why, is_told, .. } = *refusal;
-        Some(Refusal { matter, why: why.clone(), again, is_told })
-    }
-
-    /// Takes note that people are told.
-    pub(super) fn told(&self, key: &ObjectKey) {
-        if let Some(noted) = self.open().get_mut(key) {
-            noted.is_told = true;
-        }
-    }
-
-    /// Takes note that a write was refused.
-    pub(super) fn note(&self, key: &ObjectKey, write: &Write, result: &WriteResult) {
-        // What exists already was written by another hub.
-        let is_there = matches!(result, WriteResult::Exists(_));
-        let why = refusal(write, result).filter(|_| !is_there);
-        if let Some((matter, why)) = Matter::of(write).zip(why) {
-            self.open().insert(key.clone(), Noted { matter, why, again: None, is_told: false });
-        }
-    }
-
-    /// Forgets an add-on.
-    pub(super) fn forget(&self, key: &ObjectKey) {
-        self.open().remove(key);
+        now < self.again && self.again <= after(now, RETRY_INTERVAL)
     }
 }

@@ -17,7 +17,7 @@ fn hello() -> ObjectKey {
 }
 
 fn controller() -> Rollouts {
-    Rollouts::default()
+    Rollouts
 }
 
 /// What remembers the rollouts of an add-on that has this uid.
@@ -67,7 +67,7 @@ fn add_ons_on_clusters_speak_of_what_is_remembered_again() {
     given(&mut scene, "one", SET);
     given(&mut scene, "two", "ffffffffffffffff");
     record(&mut scene, "hello", &Value::Null);
-    let marked = |scene: &Scene| drain(&scene.cache.queues.addons);
+    let marked = |scene: &Scene| drain(&scene.queues.addons);
     marked(&scene);
 
     record(&mut scene, "hello", &sets(&[]));
@@ -75,8 +75,10 @@ fn add_ons_on_clusters_speak_of_what_is_remembered_again() {
     scene.plan(&controller(), &hello());
     marked(&scene);
     record(&mut scene, "hello", &sets(&["aaaaaaaaaaaaaaaa"]));
+    scene.plan(&controller(), &hello());
     assert_eq!(marked(&scene), [""; 0], "nobody was given it");
     record(&mut scene, "hello", &sets(&["aaaaaaaaaaaaaaaa", SET]));
+    scene.plan(&controller(), &hello());
     assert_eq!(marked(&scene), ["one/hello"]);
     scene.gone::<AddOnRollout>(None, "hello");
     assert_eq!(marked(&scene), [""; 0], "there is nothing to say until it is made again");
@@ -94,7 +96,7 @@ fn configured(scene: &mut Scene) {
     scene.on_cluster("one", "hello", &json!({}));
     scene.addon("hello", &json!({ "type": "Placements", "placements": [placement] }));
     let thing = json!({ "metadata": { "namespace": "ns", "name": "one", "resourceVersion": "1" }, "spec": {} });
-    scene.cache.configs.list_all(&type_, [serde_json::from_value(thing).expect("a thing")]);
+    scene.cache.configs.list_all(&type_, [serde_json::from_value(thing).expect("a thing")], &scene.queues);
 }
 
 fn forbidden() -> WriteResult {
@@ -106,7 +108,7 @@ fn create_record() -> Write {
     Write::create(AddOnRollout::new("hello", AddOnRolloutSpec {}))
 }
 
-fn status_of(scene: &Scene, controller: &Rollouts) -> (Vec<String>, Option<Timestamp>) {
+fn status_of(scene: &mut Scene, controller: &Rollouts) -> (Vec<String>, Option<Timestamp>) {
     let plan = scene.plan(controller, &hello());
     (words(&plan), plan.wake)
 }
@@ -117,17 +119,17 @@ fn a_content_that_is_not_taken_blocks_who_wants_it_and_is_tried_again() {
     configured(&mut scene);
     record(&mut scene, "hello", &sets(&[]));
     let controller = controller();
-    let (all, _) = status_of(&scene, &controller);
+    let (all, _) = status_of(&mut scene, &controller);
     assert!(all[0].starts_with("Create ConfigRevision"), "{all:?}");
     assert!(all.contains(&"Patch ManagedClusterAddOn one/hello".to_owned()), "{all:?}");
 
     let create = scene.plan(&controller, &hello()).ordered.remove(0);
-    controller.rejected(&hello(), &create, &forbidden());
+    scene.sent(&controller, &hello(), PlanPart::Write(&create), &forbidden());
     let minute = Some(after(noon(), Duration::from_mins(1)));
-    let (blocked, wake) = status_of(&scene, &controller);
+    let (blocked, wake) = status_of(&mut scene, &controller);
     assert_eq!(blocked, ["Patch AddOnRollout hello", "Patch ClusterManagementAddOn hello"], "nobody is given anything");
     assert_eq!(wake, minute);
-    let later = controller.plan(&scene.cache, &hello(), after(noon(), Duration::from_mins(1)));
+    let later = scene.plan_at(&controller, &hello(), after(noon(), Duration::from_mins(1)));
     assert_eq!(words(&later), all, "it is tried again");
 }
 
@@ -136,15 +138,17 @@ fn a_record_that_is_not_taken_is_told_on_the_add_on() {
     let mut scene = Scene::new();
     configured(&mut scene);
     let controller = controller();
-    assert_eq!(status_of(&scene, &controller).0, ["Create AddOnRollout hello"]);
-    controller.rejected(&hello(), &create_record(), &forbidden());
-    assert_eq!(status_of(&scene, &controller).0, ["Patch ClusterManagementAddOn hello"]);
-    let other = Rollouts::default();
-    other.rejected(&hello(), &create_record(), &WriteResult::Exists("it exists".to_owned()));
-    let addon = scene.cache.addons.mcas.get(&ObjectKey::namespaced("one", "hello")).expect("it is there");
-    other.rejected(&hello(), &Write::delete(&**addon), &forbidden());
+    assert_eq!(status_of(&mut scene, &controller).0, ["Create AddOnRollout hello"]);
+    scene.sent(&controller, &hello(), PlanPart::Write(&create_record()), &forbidden());
+    assert_eq!(status_of(&mut scene, &controller).0, ["Patch ClusterManagementAddOn hello"]);
+    let mut scene = Scene::new();
+    configured(&mut scene);
+    let other = Rollouts;
+    scene.sent(&other, &hello(), PlanPart::Write(&create_record()), &WriteResult::Exists("it exists".to_owned()));
+    let addon = scene.cache.addons.mcas.get(&ObjectKey::namespaced("one", "hello")).cloned().expect("it is there");
+    scene.sent(&other, &hello(), PlanPart::Write(&Write::delete(&*addon)), &forbidden());
     assert_eq!(
-        status_of(&scene, &other).0,
+        status_of(&mut scene, &other).0,
         ["Create AddOnRollout hello"],
         "somebody was faster, or it is another matter"
     );
@@ -155,8 +159,9 @@ fn a_refusal_is_an_event_once_all_else_is_said() {
     let mut scene = Scene::new();
     scene.set::<ClusterManagementAddOn>(None, "hello", json!({ "spec": {}, "status": {} }));
     let controller = controller();
-    controller.rejected(&hello(), &create_record(), &forbidden());
+    scene.sent(&controller, &hello(), PlanPart::Write(&create_record()), &forbidden());
     let plan = scene.plan(&controller, &hello());
+    scene.accept(&controller, &hello(), &plan);
     assert_eq!((words(&plan).len(), plan.events.len()), (0, 1), "there are no placements of which to say something");
     let event = format!("{:?}", plan.events);
     assert!(event.contains("could not Create AddOnRollout hello: you may not"), "{event}");

@@ -43,7 +43,7 @@ fn scene() -> Scene {
     scene.template("hello", &specs);
     let given = scene.given("hello");
     scene.on_cluster("one", "hello", &json!({ "status": { "conditions": [given] } }));
-    drain(&scene.cache.queues.addon_requests);
+    drain(&scene.queues.addon_requests);
     scene
 }
 
@@ -109,11 +109,11 @@ fn forbidden() -> WriteResult {
 }
 
 /// Has what is done about a request come to this.
-fn comes_to(scene: &Scene, controller: &AddOnRequests, request: &ObjectKey, result: &WriteResult) {
+fn comes_to(scene: &mut Scene, controller: &AddOnRequests, request: &ObjectKey, result: &WriteResult) {
     let plan = scene.plan(controller, request);
     match (plan.actions.last(), plan.ordered.last()) {
-        (Some(sign), _) => controller.failed(request, sign, result),
-        (None, Some(decision)) => controller.rejected(request, decision, result),
+        (Some(sign), _) => scene.sent(controller, request, PlanPart::Action(sign), result),
+        (None, Some(decision)) => scene.sent(controller, request, PlanPart::Write(decision), result),
         (None, None) => panic!("nothing is done about the request"),
     }
 }
@@ -135,13 +135,13 @@ fn ca(scene: &Scene, controller: &AddOnRequests) -> Option<String> {
 fn a_request_is_approved_and_then_signed_with_the_add_ons_ca() {
     let (mut scene, controller) = (scene(), controller());
     scene.asks("request", custom());
-    assert_eq!(drain(&scene.cache.queues.addon_requests), ["request"]);
-    assert_eq!(drain(&scene.cache.queues.requests).len(), 0, "it is none of a cluster's agent");
+    assert_eq!(drain(&scene.queues.addon_requests), ["request"]);
+    assert_eq!(drain(&scene.queues.requests).len(), 0, "it is none of a cluster's agent");
     let plan = scene.plan(&controller, &key());
     assert_eq!(decided(&plan), Some((Subresource::Approval, "Approved".to_owned())));
     assert_eq!(plan.actions, [], "it is not approved yet");
     scene.asks("request", approved(custom()));
-    assert_eq!(drain(&scene.cache.queues.addon_requests), ["request"]);
+    assert_eq!(drain(&scene.queues.addon_requests), ["request"]);
     // The CA is in the hub's own namespace.
     let (request, ca) = (scene.cache.belongings.requests.get(&key()).cloned(), ObjectKey::namespaced("hub", "ca"));
     let sign = Sign { request: request.expect("it is there"), ca, now: noon() };
@@ -171,10 +171,10 @@ fn whose_registration_is_not_known_waits_until_it_is() {
     assert_eq!((words(&plan).len(), plan.wake), (0, Some(after(noon(), PATIENCE))), "nobody may tell when it is");
     scene.asks("other", signed(custom()));
     assert_eq!(scene.plan(&controller, &ObjectKey::cluster_wide("other")).wake, None, "nothing is to be done about it");
-    drain(&scene.cache.queues.addon_requests);
+    drain(&scene.queues.addon_requests);
     let given = scene.given("hello");
     scene.on_cluster("one", "hello", &json!({ "status": { "conditions": [given] } }));
-    assert_eq!(drain(&scene.cache.queues.addon_requests), ["request"]);
+    assert_eq!(drain(&scene.queues.addon_requests), ["request"]);
     assert_eq!(words(&scene.plan(&controller, &key())), [PATCH_REQUEST]);
 }
 
@@ -184,12 +184,12 @@ fn whose_cluster_is_not_accepted_waits_until_it_is() {
     scene.set::<ManagedCluster>(None, "one", json!({ "spec": { "hubAcceptsClient": false } }));
     scene.asks("request", custom());
     assert_eq!(words(&scene.plan(&controller, &key())).len(), 0);
-    drain(&scene.cache.queues.addon_requests);
+    drain(&scene.queues.addon_requests);
     scene.cluster("one", &json!({}));
-    assert_eq!(drain(&scene.cache.queues.addon_requests), ["request"]);
+    assert_eq!(drain(&scene.queues.addon_requests), ["request"]);
     assert_eq!(words(&scene.plan(&controller, &key())), [PATCH_REQUEST]);
     scene.cluster("other", &json!({}));
-    assert_eq!(drain(&scene.cache.queues.addon_requests).len(), 0);
+    assert_eq!(drain(&scene.queues.addon_requests).len(), 0);
 }
 
 #[test]
@@ -217,23 +217,23 @@ fn the_ca_for_clients_of_the_api_server_signs_nobody_whom_a_template_has_named()
 fn what_could_not_be_done_is_said_before_it_is_tried_again() {
     let (mut scene, controller) = (scene(), controller());
     scene.asks("request", custom());
-    comes_to(&scene, &controller, &key(), &WriteResult::Conflict);
+    comes_to(&mut scene, &controller, &key(), &WriteResult::Conflict);
     let report = say(&scene.cache, &addon(), Signing::Failed("why"), noon()).expect("it is news");
-    controller.rejected(&key(), &report, &forbidden());
+    scene.sent(&controller, &key(), PlanPart::Write(&report), &forbidden());
     assert_eq!(
         words(&scene.plan(&controller, &key())),
         [PATCH_REQUEST],
         "somebody was faster, or it was something else"
     );
-    comes_to(&scene, &controller, &key(), &forbidden());
+    comes_to(&mut scene, &controller, &key(), &forbidden());
     assert_eq!(words(&scene.plan(&controller, &key())), [PATCH_ADDON, PATCH_REQUEST]);
     // What was said of one step is not said of the next.
     scene.asks("request", approved(custom()));
     assert_eq!(words(&scene.plan(&controller, &key())), [PATCH_REQUEST]);
-    comes_to(&scene, &controller, &key(), &forbidden());
+    comes_to(&mut scene, &controller, &key(), &forbidden());
     assert_eq!(words(&scene.plan(&controller, &key())), [PATCH_ADDON, PATCH_REQUEST]);
     scene.gone::<CertificateSigningRequest>(None, "request");
-    assert_eq!(drain(&scene.cache.queues.addon_requests), ["request"]);
+    assert_eq!(drain(&scene.queues.addon_requests), ["request"]);
     scene.plan(&controller, &key());
     assert!(controller.attempts().is_empty());
 }
@@ -243,17 +243,17 @@ fn a_denial_that_the_hub_has_no_right_to_is_left_for_a_while_and_then_tried_agai
     let (mut scene, controller) = (scene(), controller());
     scene.asks("request", request("agent.csr", "example.com/other"));
     assert_eq!(words(&scene.plan(&controller, &key())), [PATCH_REQUEST]);
-    comes_to(&scene, &controller, &key(), &WriteResult::Rejected("no".to_owned()));
+    comes_to(&mut scene, &controller, &key(), &WriteResult::Rejected("no".to_owned()));
     assert_eq!(words(&scene.plan(&controller, &key())), [PATCH_REQUEST]);
-    comes_to(&scene, &controller, &key(), &forbidden());
+    comes_to(&mut scene, &controller, &key(), &forbidden());
     let later = after(noon(), PATIENCE);
     for now in [noon(), after(noon(), PATIENCE / 2)] {
-        let plan = controller.plan(&scene.cache, &key(), now);
+        let plan = scene.plan_at(&controller, &key(), now);
         assert_eq!((words(&plan).len(), plan.wake), (0, Some(later)), "however often it is looked at");
     }
-    assert_eq!(words(&controller.plan(&scene.cache, &key(), later)), [PATCH_REQUEST]);
-    comes_to(&scene, &controller, &key(), &forbidden());
-    let plan = controller.plan(&scene.cache, &key(), later);
+    assert_eq!(words(&scene.plan_at(&controller, &key(), later)), [PATCH_REQUEST]);
+    comes_to(&mut scene, &controller, &key(), &forbidden());
+    let plan = scene.plan_at(&controller, &key(), later);
     assert_eq!((words(&plan).len(), plan.wake), (0, Some(after(later, PATIENCE))));
 }
 
@@ -288,7 +288,7 @@ fn could_not_sign(scene: &mut Scene, controller: &AddOnRequests, names: &[&str])
         let key = ObjectKey::cluster_wide(name);
         comes_to(scene, controller, &key, &WriteResult::Rejected("there is no CA".to_owned()));
     }
-    drain(&scene.cache.queues.addon_requests);
+    drain(&scene.queues.addon_requests);
 }
 
 #[test]
@@ -309,13 +309,13 @@ fn what_is_said_names_the_first_request_that_failed_and_its_signer() {
 fn requests_that_can_not_be_signed_leave_each_other_alone() {
     let (mut scene, controller) = (scene(), controller());
     could_not_sign(&mut scene, &controller, &["request", "other"]);
-    let plan = |scene: &Scene, name: &str| words(&scene.plan(&controller, &ObjectKey::cluster_wide(name)));
-    assert_eq!(plan(&scene, "request"), [PATCH_ADDON, PATCH_REQUEST]);
+    let plan = |scene: &mut Scene, name: &str| words(&scene.plan(&controller, &ObjectKey::cluster_wide(name)));
+    assert_eq!(plan(&mut scene, "request"), [PATCH_ADDON, PATCH_REQUEST]);
     let message = controller.failure(&scene.cache, &addon()).expect("two have failed");
     scene.says_why("False", "SigningFailed", &message);
-    assert_eq!(drain(&scene.cache.queues.addon_requests), [""; 0], "what was said is no reason to try again");
+    assert_eq!(drain(&scene.queues.addon_requests), [""; 0], "what was said is no reason to try again");
     for name in ["request", "other"] {
-        let writes = plan(&scene, name);
+        let writes = plan(&mut scene, name);
         assert_eq!(writes, [format!("Patch CertificateSigningRequest {name}")], "it was said already");
     }
 }
@@ -326,9 +326,9 @@ fn requests_are_marked_by_what_they_depend_on() {
     scene.asks("request", custom());
     let given = scene.given("hello");
     let mut marked = |object: Value| {
-        drain(&scene.cache.queues.addon_requests);
+        drain(&scene.queues.addon_requests);
         scene.on_cluster("one", "hello", &object);
-        drain(&scene.cache.queues.addon_requests)
+        drain(&scene.queues.addon_requests)
     };
     let well = json!({ "type": "Available", "status": "True", "reason": "", "message": "",
         "lastTransitionTime": "2026-01-01T00:00:00Z" });
@@ -353,11 +353,11 @@ fn when_the_request_that_failed_is_gone_or_denied_the_add_on_says_so() {
     let (mut scene, controller) = (scene(), controller());
     could_not_sign(&mut scene, &controller, &["other", "request"]);
     scene.says("False");
-    drain(&scene.cache.queues.addon_requests);
+    drain(&scene.queues.addon_requests);
 
     scene.gone::<CertificateSigningRequest>(None, "request");
     scene.plan(&controller, &key());
-    assert_eq!(drain(&scene.cache.queues.addon_requests), ["one/hello", "request"]);
+    assert_eq!(drain(&scene.queues.addon_requests), ["one/hello", "request"]);
     assert_eq!(words(&scene.plan(&controller, &addon())).len(), 0, "another waits");
 
     scene.asks("other", with_status(custom(), "Denied", None));
@@ -371,9 +371,9 @@ fn when_the_request_that_failed_is_gone_or_denied_the_add_on_says_so() {
 fn what_was_said_of_a_request_that_has_gone_while_no_hub_was_there_is_put_right() {
     let (mut scene, controller) = (scene(), controller());
     scene.gone::<ManagedClusterAddOn>(Some("one"), "hello");
-    drain(&scene.cache.queues.addon_requests);
+    drain(&scene.queues.addon_requests);
     scene.says("False");
-    assert_eq!(drain(&scene.cache.queues.addon_requests), ["one/hello"]);
+    assert_eq!(drain(&scene.queues.addon_requests), ["one/hello"]);
     assert_eq!(words(&scene.plan(&controller, &addon())), [PATCH_ADDON]);
     scene.says("True");
     assert_eq!(words(&scene.plan(&controller, &addon())).len(), 0);
@@ -397,7 +397,7 @@ fn a_request_of_a_clusters_agent_is_looked_at_until_it_is_signed() {
     let asked = || of_cluster(request("cluster.csr", CLIENT_SIGNER));
     for (request, is_marked) in [(asked(), true), (approved(asked()), true), (signed(asked()), false)] {
         scene.asks("request", request);
-        assert_eq!(drain(&scene.cache.queues.requests).len(), usize::from(is_marked));
-        assert_eq!(drain(&scene.cache.queues.addon_requests).len(), 0, "it is of no add-on");
+        assert_eq!(drain(&scene.queues.requests).len(), usize::from(is_marked));
+        assert_eq!(drain(&scene.queues.addon_requests).len(), 0, "it is of no add-on");
     }
 }

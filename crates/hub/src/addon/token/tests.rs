@@ -34,8 +34,8 @@ impl Scene {
 
 #[test]
 fn all_is_made_and_then_said() {
-    let (mut scene, controller) = (with_driver("token"), TokenInfrastructure::default());
-    assert_eq!(drain(&scene.cache.queues.tokens), ["one/hello"]);
+    let (mut scene, controller) = (with_driver("token"), TokenInfrastructure);
+    assert_eq!(drain(&scene.queues.tokens), ["one/hello"]);
     assert_eq!(
         words(&scene.plan(&controller, &key())),
         [
@@ -45,7 +45,7 @@ fn all_is_made_and_then_said() {
         ]
     );
     scene.make_all();
-    assert_eq!(drain(&scene.cache.queues.tokens), ["one/hello"]);
+    assert_eq!(drain(&scene.queues.tokens), ["one/hello"]);
     assert_eq!(words(&scene.plan(&controller, &key())), ["Patch ManagedClusterAddOn one/hello"]);
     let stored = scene.cache.addons.mcas.get(&key()).expect("the add-on is there").clone();
     let account = Made::of(&scene.cache, &key()).account.expect("the account is there");
@@ -59,7 +59,7 @@ fn all_is_made_and_then_said() {
 
 #[test]
 fn what_somebody_has_changed_is_put_back() {
-    let (mut scene, controller) = (with_driver("token"), TokenInfrastructure::default());
+    let (mut scene, controller) = (with_driver("token"), TokenInfrastructure);
     scene.make_all();
     let addon = scene.cache.addons.mcas.get(&key()).expect("the add-on is there").clone();
     let mut role = token_infrastructure::role(&addon);
@@ -77,7 +77,7 @@ fn what_somebody_has_changed_is_put_back() {
 
 #[test]
 fn somebody_elses_binding_is_left_alone() {
-    let (mut scene, controller) = (with_driver("csr"), TokenInfrastructure::default());
+    let (mut scene, controller) = (with_driver("csr"), TokenInfrastructure);
     let addon = scene.cache.addons.mcas.get(&key()).expect("the add-on is there").clone();
     let mut binding = token_infrastructure::binding(&addon);
     binding.metadata.labels = None;
@@ -87,7 +87,7 @@ fn somebody_elses_binding_is_left_alone() {
 
 #[test]
 fn who_uses_certificates_has_nothing_of_it() {
-    let (mut scene, controller) = (with_driver("token"), TokenInfrastructure::default());
+    let (mut scene, controller) = (with_driver("token"), TokenInfrastructure);
     scene.make_all();
     let condition = json!({ "type": TOKEN_INFRASTRUCTURE_READY, "status": "True", "reason": "", "message": "",
         "lastTransitionTime": "2026-01-01T00:00:00Z" });
@@ -104,22 +104,22 @@ fn who_uses_certificates_has_nothing_of_it() {
     scene.gone::<Role>(Some("one"), "hello-token-role");
     scene.gone::<ServiceAccount>(Some("one"), "hello-agent");
     assert_eq!(words(&scene.plan(&controller, &key())), ["Patch ManagedClusterAddOn one/hello"]);
-    drain(&scene.cache.queues.tokens);
+    drain(&scene.queues.tokens);
     scene.set::<ManagedClusterAddOn>(Some("one"), "hello", addon("csr", &[]));
-    assert_eq!(drain(&scene.cache.queues.tokens), ["one/hello"]);
+    assert_eq!(drain(&scene.queues.tokens), ["one/hello"]);
     assert_eq!(words(&scene.plan(&controller, &key())).len(), 0);
     let other = json!({ "spec": {}, "status": { "namespace": "x" } });
     scene.set::<ManagedClusterAddOn>(Some("one"), "hello", other);
-    assert_eq!(drain(&scene.cache.queues.tokens).len(), 0, "there is nothing to be done about tokens");
+    assert_eq!(drain(&scene.queues.tokens).len(), 0, "there is nothing to be done about tokens");
 }
 
 #[test]
 fn what_the_server_does_not_take_is_said_before_it_is_tried_again() {
-    let (scene, controller) = (with_driver("token"), TokenInfrastructure::default());
+    let (mut scene, controller) = (with_driver("token"), TokenInfrastructure);
     let create = scene.plan(&controller, &key()).ordered.remove(0);
-    controller.rejected(&key(), &create, &WriteResult::Conflict);
+    scene.sent(&controller, &key(), PlanPart::Write(&create), &WriteResult::Conflict);
     assert_eq!(scene.plan(&controller, &key()).ordered.len(), 3, "the object has changed");
-    controller.rejected(&key(), &create, &WriteResult::Forbidden("no".to_owned()));
+    scene.sent(&controller, &key(), PlanPart::Write(&create), &WriteResult::Forbidden("no".to_owned()));
     let words = words(&scene.plan(&controller, &key()));
     assert_eq!((words.len(), words[0].as_str()), (4, "Patch ManagedClusterAddOn one/hello"));
 }

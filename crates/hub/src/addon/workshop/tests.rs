@@ -29,7 +29,7 @@ fn settle(scene: &mut Scene, version: u32, values: [&str; 3]) {
         serde_json::from_value(json!({ "metadata": metadata, "spec": spec })).expect("settings")
     });
     let configs: Vec<_> = configs.collect();
-    scene.cache.list_configs(&settings(), configs);
+    scene.cache.list_configs(&settings(), configs, &scene.queues);
 }
 
 /// A fleet whose clusters were given an add-on that is made from a template, each with settings of its own.
@@ -45,17 +45,17 @@ fn scene() -> Scene {
         scene.on_cluster(cluster, "hello", &on_cluster);
     }
     settle(&mut scene, 1, ["1", "1", "1"]);
-    scene.plan(&Rollouts::default(), &ObjectKey::cluster_wide("hello"));
+    scene.plan(&Rollouts, &ObjectKey::cluster_wide("hello"));
     scene
 }
 
-fn work_on(scene: &Scene, cluster: &str) -> Plan<CreateOrAdopt<ManifestWork>> {
-    scene.plan(&AddOns::default(), &ObjectKey::namespaced(cluster, "hello"))
+fn work_on(scene: &mut Scene, cluster: &str) -> Plan<CreateOrAdopt<ManifestWork>> {
+    scene.plan(&AddOns, &ObjectKey::namespaced(cluster, "hello"))
 }
 
 /// Works on all add-ons that are marked, as the hub would, and says which they were.
-fn work(scene: &Scene) -> Vec<String> {
-    let marked = drain(&scene.cache.queues.addons);
+fn work(scene: &mut Scene) -> Vec<String> {
+    let marked = drain(&scene.queues.addons);
     for cluster in marked.iter().filter_map(|key| key.strip_suffix("/hello")) {
         work_on(scene, cluster);
     }
@@ -88,23 +88,23 @@ fn store(scene: &mut Scene, cluster: &str, status: &Value) {
 /// A fleet whose works are all there, as they were made.
 fn settled() -> Scene {
     let mut scene = scene();
-    work(&scene);
+    work(&mut scene);
     for cluster in CLUSTERS {
         store(&mut scene, cluster, &json!({}));
     }
-    work(&scene);
+    work(&mut scene);
     scene
 }
 
 #[test]
 fn works_are_made_once_for_each_cluster() {
     let mut scene = scene();
-    assert_eq!(work(&scene), ["one/hello", "three/hello", "two/hello"]);
+    assert_eq!(work(&mut scene), ["one/hello", "three/hello", "two/hello"]);
     assert_eq!(renderings(&scene), 3);
     for cluster in CLUSTERS {
         store(&mut scene, cluster, &json!({}));
     }
-    assert_eq!(work(&scene), ["one/hello", "three/hello", "two/hello"]);
+    assert_eq!(work(&mut scene), ["one/hello", "three/hello", "two/hello"]);
     assert_eq!(renderings(&scene), 3);
 }
 
@@ -112,10 +112,10 @@ fn works_are_made_once_for_each_cluster() {
 fn an_edit_of_one_clusters_settings_is_rendered_for_that_cluster_alone() {
     let mut scene = settled();
     settle(&mut scene, 2, ["1", "1", "9"]);
-    assert_eq!(work(&scene), ["two/hello"]);
+    assert_eq!(work(&mut scene), ["two/hello"]);
     assert_eq!(renderings(&scene), 4);
     for cluster in ["one", "three"] {
-        work_on(&scene, cluster);
+        work_on(&mut scene, cluster);
     }
     assert_eq!(renderings(&scene), 4, "the others have what they are to have");
 }
@@ -126,7 +126,7 @@ fn nothing_is_rendered_because_of_a_works_status() {
     let condition = json!({ "type": "Applied", "status": "True", "reason": "", "message": "", "observedGeneration": 1,
         "lastTransitionTime": "2026-01-01T00:00:00Z" });
     store(&mut scene, "two", &json!({ "conditions": [condition] }));
-    assert_eq!(work(&scene), ["two/hello"]);
+    assert_eq!(work(&mut scene), ["two/hello"]);
     assert_eq!(renderings(&scene), 3);
 }
 
@@ -134,9 +134,9 @@ fn nothing_is_rendered_because_of_a_works_status() {
 fn a_work_that_somebody_has_removed_is_rendered_for_its_cluster_alone() {
     let mut scene = settled();
     scene.gone::<ManifestWork>(Some("two"), "addon-hello-deploy-0");
-    assert_eq!(work(&scene), ["two/hello"]);
+    assert_eq!(work(&mut scene), ["two/hello"]);
     assert_eq!(renderings(&scene), 4);
-    assert!(words(&work_on(&scene, "two")).contains(&"Create ManifestWork two/addon-hello-deploy-0".to_owned()));
+    assert!(words(&work_on(&mut scene, "two")).contains(&"Create ManifestWork two/addon-hello-deploy-0".to_owned()));
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn what_was_made_is_known_without_a_look_at_the_settings() {
     let own = shelf.own(&on_cluster).expect("it has its own").overrides.expect("they can be had");
     let set = shelf.configured(None, None).expect("it can be had").set.with(&own);
     // The settings are gone, and kept nowhere.
-    scene.cache.list_configs(&settings(), Vec::new());
+    scene.cache.list_configs(&settings(), Vec::new(), &scene.queues);
     let commission = Commission { cache: &scene.cache, on_cluster: &on_cluster, set: &set };
     assert!(commission.is_lost());
     let looked = scene.cache.addons.workshop.look(&commission);

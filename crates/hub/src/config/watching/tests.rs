@@ -161,9 +161,9 @@ impl Scene {
         let served = Served { defined: None, discovered: false, refusal: None, watches: 0 };
         let played = Played(Arc::new(watch::Sender::new(served)));
         let (freshness, queues) = (Freshness::default(), Queues::new(&clock.clock()));
-        let mut cache = Cache::new(queues.clone(), clock.clock());
-        cache.configs = Configs::new("hub", &queues, &freshness);
-        let cache = SharedCache::new(cache);
+        let mut cache = Cache::new(clock.clock());
+        cache.configs = Configs::new("hub", &freshness);
+        let cache = SharedCache::new(cache, queues.clone());
         let watching =
             Watching { client: played.client(), cache: cache.clone(), metrics: Metrics::new(), clock: clock.clock() };
         let task = AbortOnDropHandle::new(tokio::spawn(watching.run()));

@@ -8,11 +8,7 @@ use drover_engine::{
     placement::sets::Reach,
     plan::{Event, Plan, Write},
     presence::Unclear,
-    upgrade::{
-        plan::Plan as Planned,
-        status::{Facts, is_due},
-        steering::acknowledge,
-    },
+    upgrade::{plan::Plan as Planned, status::Facts, steering::acknowledge},
 };
 use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
@@ -27,22 +23,21 @@ impl Case<'_> {
     /// Writes what is said of the upgrade, if it is to be; otherwise says when. What others wait for is written at once, and first.
     pub(super) fn tell(
         &self,
-        pages: &mut Pages,
+        pages: &Pages,
         planned: &Planned,
         is_awaited: bool,
         plan: &mut Plan,
     ) -> Option<Timestamp> {
-        let wanted = self.status(pages, planned);
+        let wanted = self.status(pages, planned, pages.rejections.of_plan(plan));
         if self.upgrade.status.as_ref() == Some(&wanted) {
             return None;
         }
-        if !is_awaited && let Err(time) = is_due(pages.told, self.now) {
+        if !is_awaited && let Err(time) = pages.throttle.check(self.now) {
             return Some(time);
         }
         let events = self.events(&wanted);
         let told = ManagedClustersUpgrade { status: Some(wanted), ..self.upgrade.clone() };
         let write = Write::status(self.upgrade, &told)?;
-        pages.told = Some(self.now);
         plan.events.extend(events);
         if is_awaited {
             plan.ordered.push(write);
@@ -52,7 +47,7 @@ impl Case<'_> {
         None
     }
 
-    fn status(&self, pages: &Pages, planned: &Planned) -> Status {
+    fn status(&self, pages: &Pages, planned: &Planned, rejection: Option<&str>) -> Status {
         let facts = Facts {
             stored: self.upgrade.status.as_ref(),
             generation: self.upgrade.metadata.generation,
@@ -63,7 +58,7 @@ impl Case<'_> {
             outside: pages.outside.iter().map(ClusterName::as_str).collect(),
             unclear: self.unclear(pages),
             complaints: self.blueprint.flaws.clone(),
-            refusal: self.refusal.as_deref(),
+            refusal: rejection,
             acknowledged: acknowledge(
                 self.upgrade.annotations(),
                 self.upgrade.status.as_ref().and_then(|status| status.acknowledged.as_ref()),

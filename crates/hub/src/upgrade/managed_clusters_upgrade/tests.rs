@@ -125,13 +125,13 @@ fn of_ten_thousand_clusters_one_that_gets_on_costs_one_look_and_one_write() {
     }
     scene.plan(&controller, &to_4_12());
     assert_eq!(looks(&controller), 10_000 + 10, "all once, and who may do what comes before once more");
-    drain(&scene.cache.queues.upgrades);
+    drain(&scene.queues.upgrades);
     let before = looks(&controller);
     // Those whose turn it is are looked at in every plan, and those under way until what is said of them is written.
     let standing = 10 + 10;
 
     work(&mut scene, "cluster-00003", "40%");
-    assert_eq!(drain(&scene.cache.queues.upgrades), ["default/to-4-12"]);
+    assert_eq!(drain(&scene.queues.upgrades), ["default/to-4-12"]);
     let plan = scene.plan(&controller, &to_4_12());
     assert!(looks(&controller) - before <= 1 + 2 * standing, "{} looks", looks(&controller) - before);
     let about = words(&plan).into_iter().filter(|write| write.contains("cluster-00003")).collect::<Vec<_>>();
@@ -143,7 +143,10 @@ fn what_is_said_of_the_whole_is_written_once_a_second_and_stays_small() {
     let clusters = names(MANY);
     let (mut scene, controller) = (waiting(&clusters), controller());
     let is_told = |plan: &Plan| words(plan).iter().any(|write| write == "Patch ManagedClustersUpgrade default/to-4-12");
-    assert!(is_told(&scene.plan(&controller, &to_4_12())));
+    let plan = scene.plan(&controller, &to_4_12());
+    assert!(is_told(&plan));
+    assert!(is_told(&scene.plan(&controller, &to_4_12())), "a plan that is dropped delays nothing");
+    scene.accept(&controller, &to_4_12(), &plan);
     for cluster in &clusters[..9000] {
         record(
             &mut scene,
@@ -154,13 +157,12 @@ fn what_is_said_of_the_whole_is_written_once_a_second_and_stays_small() {
     let plan = scene.plan(&controller, &to_4_12());
     assert!(!is_told(&plan) && plan.wake.is_some(), "not twice in a second");
     let later = noon().checked_add(std::time::Duration::from_secs(1)).expect("a time");
-    assert!(is_told(&controller.plan(&scene.cache, &to_4_12(), later)));
+    assert!(is_told(&scene.plan_at(&controller, &to_4_12(), later)));
 
-    let book = &scene.cache.upgrades.books[&to_4_12()];
     let facts = drover_engine::upgrade::status::Facts {
         stored: None,
         generation: Some(1),
-        fleet: &book.open().index,
+        fleet: &scene.state::<ClusterUpgrades>(&to_4_12()).index,
         hold: None,
         passed: None,
         has_canaries: false,
@@ -182,12 +184,12 @@ fn what_is_said_of_the_whole_is_written_once_a_second_and_stays_small() {
 #[test]
 fn what_does_not_concern_an_upgrade_is_not_told_to_it() {
     let mut scene = waiting(&names(1));
-    drain(&scene.cache.queues.upgrades);
+    drain(&scene.queues.upgrades);
     scene.available("elsewhere", "True");
     scene.placement("y", 0);
-    assert_eq!(drain(&scene.cache.queues.upgrades), [""; 0]);
+    assert_eq!(drain(&scene.queues.upgrades), [""; 0]);
     scene.available("cluster-00000", "Unknown");
-    assert_eq!(drain(&scene.cache.queues.upgrades), ["default/to-4-12"]);
+    assert_eq!(drain(&scene.queues.upgrades), ["default/to-4-12"]);
 }
 
 #[test]
@@ -197,15 +199,15 @@ fn clusters_are_let_go_before_an_upgrade_that_is_deleted() {
     let metadata =
         json!({ "finalizers": [UPGRADE_FINALIZER], "generation": 2, "deletionTimestamp": "2026-01-01T00:00:00Z" });
     upgrade(&mut scene, &json!({ "metadata": metadata }));
-    let plan = |scene: &Scene| words(&scene.plan(&controller(), &to_4_12()));
-    assert_eq!(plan(&scene), ["Delete ManifestWork cluster-00000/cluster-00000-cluster-upgrade"]);
+    let plan = |scene: &mut Scene| words(&scene.plan(&controller(), &to_4_12()));
+    assert_eq!(plan(&mut scene), ["Delete ManifestWork cluster-00000/cluster-00000-cluster-upgrade"]);
     scene.gone::<UpgradeWork>(Some("cluster-00000"), "cluster-00000-cluster-upgrade");
-    assert_eq!(plan(&scene), ["Patch ManagedCluster cluster-00000"]);
+    assert_eq!(plan(&mut scene), ["Patch ManagedCluster cluster-00000"]);
     scene.available("cluster-00000", "True");
     let name = part_name(HOME, "to-4-12");
-    assert_eq!(plan(&scene), [format!("Delete ClusterUpgrade cluster-00000/{name}")]);
+    assert_eq!(plan(&mut scene), [format!("Delete ClusterUpgrade cluster-00000/{name}")]);
     scene.gone::<ClusterUpgrade>(Some("cluster-00000"), &name);
-    assert_eq!(plan(&scene), ["Patch ManagedClustersUpgrade default/to-4-12"]);
+    assert_eq!(plan(&mut scene), ["Patch ManagedClustersUpgrade default/to-4-12"]);
 }
 
 #[test]
@@ -215,20 +217,20 @@ fn without_an_approver_nothing_is_begun_that_asks_for_operators() {
     let spec =
         json!({ "placement": [named("x")], "clusterVersion": { "version": "4.12.0" }, "ocpOperators": operators });
     upgrade(&mut scene, &json!({ "spec": spec }));
-    let told = |scene: &Scene| {
+    let told = |scene: &mut Scene| {
         let plan = scene.plan(&controller(), &to_4_12());
         let claims = words(&plan).iter().any(|write| write == "Patch ManagedCluster cluster-00000");
         let complaint = scene.cache.upgrades.blueprints[&to_4_12()].flaws.first().cloned().unwrap_or_default();
         (claims, complaint)
     };
-    let (is_begun, complaint) = told(&scene);
+    let (is_begun, complaint) = told(&mut scene);
     assert!(!is_begun && complaint.ends_with("start it with --operator-approver-image"), "{complaint}");
     // One whose platform is done meanwhile is not done for want of an approver.
     let time = noon().to_string();
     under_way(&mut scene, "cluster-00000", "10%");
     record(&mut scene, "cluster-00000", json!({ "phase": "Operators", "started": time, "platformCompleted": time }));
     scene.plan(&controller(), &to_4_12());
-    assert_eq!(scene.cache.upgrades.books[&to_4_12()].open().index.tally().complete, 0);
+    assert_eq!(scene.state::<ClusterUpgrades>(&to_4_12()).index.tally().complete, 0);
 }
 
 #[test]
@@ -275,7 +277,7 @@ fn those_of_whom_nobody_can_tell_whether_they_are_left_out_cost_nothing_meanwhil
         record(&mut scene, cluster, told);
     }
     scene.plan(&controller, &to_4_12());
-    assert_eq!(scene.cache.upgrades.books[&to_4_12()].open().unsure.len(), 1000);
+    assert_eq!(scene.state::<ClusterUpgrades>(&to_4_12()).unsure.len(), 1000);
     let before = looks(&controller);
     scene.available("cluster-00003", "Unknown");
     scene.plan(&controller, &to_4_12());

@@ -5,7 +5,7 @@ use drover_api::{
     names::REPLICA_SET_LABEL,
     work::{ManifestWork, ManifestWorkSpec},
 };
-use drover_engine::work::replica_set::naming::work_name;
+use drover_engine::{plan::rejection, work::replica_set::naming::work_name};
 use serde_json::{Value, json};
 
 use super::*;
@@ -99,9 +99,9 @@ fn what_one_agent_says_is_a_look_at_one_cluster() {
     }
     scene.plan(&controller, &hello());
     assert_eq!(looks(&controller), 300);
-    drain(&scene.cache.queues.work_sets);
+    drain(&scene.queues.work_sets);
     work(&mut scene, "cluster-007", "v1", "False");
-    assert_eq!(drain(&scene.cache.queues.work_sets), ["default/hello"]);
+    assert_eq!(drain(&scene.queues.work_sets), ["default/hello"]);
     scene.plan(&controller, &hello());
     assert_eq!(looks(&controller), 301);
     scene.plan(&controller, &hello());
@@ -111,12 +111,12 @@ fn what_one_agent_says_is_a_look_at_one_cluster() {
 #[test]
 fn what_does_not_concern_a_set_is_not_told_to_it() {
     let mut scene = placed(&["one"]);
-    drain(&scene.cache.queues.work_sets);
+    drain(&scene.queues.work_sets);
     scene.set::<Placement>(Some("elsewhere"), "x", json!({ "spec": {} }));
     scene.available("two", "True");
-    assert_eq!(drain(&scene.cache.queues.work_sets), [""; 0]);
+    assert_eq!(drain(&scene.queues.work_sets), [""; 0]);
     scene.available("one", "Unknown");
-    assert_eq!(drain(&scene.cache.queues.work_sets), ["default/hello"]);
+    assert_eq!(drain(&scene.queues.work_sets), ["default/hello"]);
 }
 
 #[test]
@@ -145,11 +145,11 @@ fn only_what_nobody_else_was_faster_with_is_a_refusal() {
     work.metadata.namespace = Some("a".to_owned());
     let no = || "no".to_owned();
     let (replace, create) = (Write::replace(&work, work.clone()), Write::create(work));
-    assert_eq!(refusal(&replace, &WriteResult::Conflict), None);
-    assert_eq!(refusal(&replace, &WriteResult::Gone(no())), None);
+    assert_eq!(rejection(&replace, &WriteResult::Conflict), None);
+    assert_eq!(rejection(&replace, &WriteResult::Gone(no())), None);
     let refused = Some("could not Create ManifestWork a/b: no".to_owned());
     for result in [WriteResult::Gone, WriteResult::Exists, WriteResult::Forbidden, WriteResult::Unreachable] {
-        assert_eq!(refusal(&create, &result(no())), refused);
+        assert_eq!(rejection(&create, &result(no())), refused);
     }
 }
 

@@ -148,15 +148,14 @@ fn every_count_is_told_for_the_set_and_for_each_placement() {
 }
 
 #[test]
-fn a_few_counts_are_written_once_in_a_while() {
+fn status_is_urgent_when_more_than_a_few_counts_differ() {
     let (one, two, many) = (Case::new(1000, 1).status(), Case::new(1000, 2).status(), Case::new(1000, 99).status());
-    assert_eq!(is_due(Some(&one), &two, Some(at(0)), at(0)), Err(at(1)));
-    assert_eq!(is_due(Some(&one), &two, Some(at(0)), at(1)), Ok(()));
-    assert_eq!(is_due(Some(&one), &many, Some(at(0)), at(0)), Ok(()), "that is more than a few");
-    assert_eq!(is_due(Some(&one), &one, Some(at(0)), at(0)), Ok(()), "there is nothing to wait for");
-    assert_eq!(is_due(None, &one, Some(at(0)), at(0)), Ok(()));
+    assert!(!is_urgent(Some(&one), &two));
+    assert!(is_urgent(Some(&one), &many), "that is more than a few");
+    assert!(!is_urgent(Some(&one), &one));
+    assert!(is_urgent(None, &one));
     let (few, more) = (Case::new(10, 1).status(), Case::new(10, 2).status());
-    assert_eq!(is_due(Some(&few), &more, Some(at(0)), at(0)), Ok(()), "of ten each counts");
+    assert!(is_urgent(Some(&few), &more), "of ten each counts");
 }
 
 #[test]
