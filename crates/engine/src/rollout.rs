@@ -141,6 +141,8 @@ pub struct Rollout<R: Revision> {
     available: usize,
     /// Clusters that have failed, or have not after all, since somebody last asked.
     turned: BTreeSet<ClusterName>,
+    /// Whether every entry was complete when this was last planned.
+    is_settled: bool,
     /// The time by which clusters were last judged.
     now: Timestamp,
 }
@@ -162,6 +164,7 @@ impl<R: Revision> Rollout<R> {
             given: BTreeMap::new(),
             available: 0,
             turned: BTreeSet::new(),
+            is_settled: true,
             now: Timestamp::MIN,
         }
     }
@@ -233,6 +236,12 @@ impl<R: Revision> Rollout<R> {
     #[must_use]
     pub fn available(&self) -> usize {
         self.available
+    }
+
+    /// Whether nothing was under way when this was last planned.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.is_settled
     }
 
     /// The clusters that have failed, or have not after all, since this was last asked. Time alone can do that.

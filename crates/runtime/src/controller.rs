@@ -11,7 +11,10 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
-use drover_engine::plan::{Event, Plan, PlanPart, PlanStep, Write, WriteResult};
+use drover_engine::{
+    plan::{Event, Plan, PlanPart, PlanStep, Write, WriteResult},
+    tracker::Rejections,
+};
 use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
 use k8s_openapi::jiff::Timestamp;
 use kube::Client;
@@ -107,6 +110,16 @@ impl<T: Send + 'static> KeyState for Option<T> {
 
     fn is_empty(&self) -> bool {
         self.is_none()
+    }
+}
+
+impl KeyState for Rejections {
+    type Payload = ();
+
+    fn mark(&mut self, (): ()) {}
+
+    fn is_empty(&self) -> bool {
+        Self::is_empty(self)
     }
 }
 

@@ -219,6 +219,7 @@ impl<R: Revision> Rollout<R> {
             let turns = self.unhealthy_canaries(entry, &course.progress).map(|(_, from)| from);
             plan.wake = turns.filter(|from| *from > now).chain(plan.wake).min();
         }
+        self.is_settled = plan.courses.iter().all(|course| course.progress.state == Some(RolloutState::Complete));
         plan
     }
 

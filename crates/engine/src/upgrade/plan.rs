@@ -18,7 +18,7 @@ use super::{
     member::{ActionTally, Permit, Standing, after},
     tally::Tally,
 };
-use crate::words::clusters;
+use crate::{tracker::MemberIndex, words::clusters};
 
 /// How clusters are upgraded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -397,6 +397,22 @@ impl Fleet {
     fn is_last(&self, name: &ClusterName) -> bool {
         let are_others_at_rest = usize::try_from(self.all.restless) == Ok(self.hubs.len());
         are_others_at_rest && self.hubs.first().is_some_and(|(_, first)| first == name)
+    }
+}
+
+impl MemberIndex for Fleet {
+    type Member = Member;
+
+    fn update(&mut self, cluster: &ClusterName, member: Option<Member>) {
+        self.update(cluster, member);
+    }
+
+    fn members(&self) -> impl Iterator<Item = &ClusterName> {
+        self.members.keys()
+    }
+
+    fn is_settled(&self) -> bool {
+        self.all.restless == 0
     }
 }
 

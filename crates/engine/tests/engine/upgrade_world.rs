@@ -1,11 +1,7 @@
 //! A world in which clusters are upgraded: an upgrade, its clusters with their agents, records and works, and a hub that looks and plans with
 //! a [`Decider`] and may be killed between any two things that it does.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::LazyLock,
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::LazyLock, time::Duration};
 
 use drover_api::{
     cluster::{OperatorRef, OperatorUpgrades, TargetVersion, UpgradeAction},
@@ -13,6 +9,7 @@ use drover_api::{
     grammar::SetFingerprint,
     reference::ClusterName,
 };
+use drover_engine::tracker::{Dirty, Observation, Tracker};
 use drover_engine::upgrade::{
     action::Action,
     member::{self, Act, Cluster, Course, Facts, Look, Membership, Owner, Permit, Reach},
@@ -179,14 +176,10 @@ pub(crate) struct World<'d> {
 }
 
 /// What a hub has in mind.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 struct Hub {
-    fleet: Fleet,
+    tracker: Tracker<Fleet, String>,
     heard: Vec<ClusterName>,
-    /// What everybody was looked at by.
-    context: Option<String>,
-    stale: BTreeSet<ClusterName>,
-    wakes: BTreeMap<ClusterName, Timestamp>,
     wake: Option<Timestamp>,
     attended: Option<Timestamp>,
     attentive_since: Timestamp,
@@ -233,7 +226,7 @@ impl<'d> World<'d> {
         let now = self.now;
         if let Some(site) = self.sites.get_mut(name) {
             change(site, now);
-            self.hub.stale.insert(name.clone());
+            self.hub.tracker.mark(Dirty::member(name));
         }
     }
 
@@ -248,7 +241,7 @@ impl<'d> World<'d> {
         let now = self.now;
         let has_changed = self.sites.get_mut(name).is_some_and(|site| site.serve(now));
         if has_changed {
-            self.hub.stale.insert(name.clone());
+            self.hub.tracker.mark(Dirty::member(name));
         }
         has_changed
     }
@@ -261,7 +254,7 @@ impl<'d> World<'d> {
     // ---- What the hub sees
 
     pub(crate) fn fleet(&self) -> &Fleet {
-        &self.hub.fleet
+        &self.hub.tracker.index
     }
 
     pub(crate) fn course(&self) -> Course {
@@ -323,7 +316,7 @@ impl<'d> World<'d> {
             self.hub.attended.is_none_or(|attended| attended + INATTENTION < self.now || attended > self.now);
         if is_interrupted {
             self.hub.attentive_since = self.now;
-            self.hub.stale.extend(self.sites.keys().cloned());
+            self.hub.tracker.mark(Dirty::All);
         }
         self.hub.attended = Some(self.now);
     }
@@ -331,14 +324,9 @@ impl<'d> World<'d> {
     /// Those who have to be looked at.
     fn take_stale(&mut self, order: usize) -> Vec<ClusterName> {
         let context = format!("{:?} {}", self.wish, self.hub.is_at_rest);
-        if self.hub.context.as_ref() != Some(&context) {
-            self.hub.context = Some(context);
-            self.hub.stale.extend(self.sites.keys().cloned());
-        }
-        let due = self.hub.wakes.iter().filter(|(_, time)| **time <= self.now).map(|(name, _)| name.clone());
-        let due: Vec<_> = due.collect();
-        self.hub.stale.extend(due);
-        reordered(std::mem::take(&mut self.hub.stale).into_iter().collect(), order)
+        self.hub.tracker.set_context(context);
+        let candidates = self.sites.keys().cloned().collect();
+        reordered(self.hub.tracker.take_dirty(self.now, || candidates).into_iter().collect(), order)
     }
 
     /// Looks at everybody who has changed, plans, and does what is to be done. Tells how much that was.
@@ -350,22 +338,23 @@ impl<'d> World<'d> {
             let course = self.course();
             for name in self.take_stale(manner.order) {
                 let (look, member) = self.look(&name, &course, Permit::Wait);
-                self.hub.fleet.update(&name, Some(member));
                 self.hub.heard.retain(|heard| *heard != name);
                 self.hub.heard.push(name.clone());
-                match look.wake {
-                    Some(wake) => self.hub.wakes.insert(name.clone(), wake),
-                    None => self.hub.wakes.remove(&name),
-                };
+                self.hub.tracker.observed(&name, Observation { member: Some(member), wake: look.wake });
+                if look.act.is_some() {
+                    self.hub.tracker.pending.insert(name.clone());
+                } else {
+                    self.hub.tracker.pending.remove(&name);
+                }
                 acts.insert(name, look.act);
             }
-            let is_at_rest = self.hub.fleet.tally().restless == 0;
+            let is_at_rest = self.hub.tracker.index.tally().restless == 0;
             if is_at_rest == self.hub.is_at_rest {
                 break;
             }
             self.hub.is_at_rest = is_at_rest;
         }
-        let plan = self.decider.plan(&self.hub.fleet, &self.question());
+        let plan = self.decider.plan(&self.hub.tracker.index, &self.question());
         observe(self, Moment::Planned(&plan))?;
         self.hub.wake = plan.wake;
         let course = self.course();
@@ -411,10 +400,10 @@ impl<'d> World<'d> {
                 continue;
             }
             let sites = self.sites.values().filter_map(|site| site.next(self.now));
-            let wakes = self.hub.wakes.values().copied().chain(self.hub.wake).filter(|wake| *wake > self.now);
+            let wakes = self.hub.tracker.next_wake().into_iter().chain(self.hub.wake).filter(|wake| *wake > self.now);
             match sites.chain(wakes).min() {
                 Some(next) => self.now = next,
-                None => return Ok(Some(self.decider.plan(&self.hub.fleet, &self.question()))),
+                None => return Ok(Some(self.decider.plan(&self.hub.tracker.index, &self.question()))),
             }
         }
         Ok(None)

@@ -19,6 +19,7 @@ use drover_engine::{
     plan::{Controller, Plan, PlanPart, Write, WriteResult, could_not},
     revision::{Set, markers::Given},
     rollout::Snapshot,
+    tracker::Rejections,
 };
 use drover_runtime::{controller::Reconciler, store::ObjectKey};
 use k8s_openapi::jiff::Timestamp;
@@ -37,14 +38,14 @@ pub(crate) struct AddOns;
 pub(crate) struct Attempt {
     /// The revision that they are of. A rejection says nothing about the next.
     set: SetFingerprint,
-    /// Why the server rejected one of them, if it did.
-    rejection: Option<String>,
+    /// Those of them that the server has rejected.
+    rejections: Rejections,
 }
 
 /// Notes which works are written now: none if all are as they are to be.
 fn attempt(last: &mut Option<Attempt>, set: Option<SetFingerprint>) {
     if last.as_ref().map(|attempt| &attempt.set) != set.as_ref() {
-        *last = set.map(|set| Attempt { set, rejection: None });
+        *last = set.map(|set| Attempt { set, rejections: Rejections::default() });
     }
 }
 
@@ -73,7 +74,8 @@ impl Reconciler<Cache> for AddOns {
         let steps = record.zip(snapshot).map(|(record, snapshot)| {
             let shelf = Shelf::of(cache, addon);
             let subject = Subject { cache, on_cluster, shelf: &shelf, now };
-            let rejection = |set: &SetFingerprint| last.as_ref().filter(|it| it.set == *set)?.rejection.clone();
+            let rejection =
+                |set: &SetFingerprint| last.as_ref().filter(|it| it.set == *set)?.rejections.first().map(str::to_owned);
             progress::follow(&subject, record, snapshot, &rejection)
         });
         let Steps { status, works, set, enqueue } = steps.unwrap_or_default();
@@ -92,12 +94,17 @@ impl Reconciler<Cache> for AddOns {
         result: &WriteResult,
         _: Timestamp,
     ) {
-        let (Some(attempt), Some(why)) = (last, result.objection()) else { return };
-        attempt.rejection = match part {
-            PlanPart::Write(write) if write.kind().is::<ManifestWork>() => Some(could_not(write, why)),
-            PlanPart::Action(action) => Some(could_not(action, why)),
+        let Some(attempt) = last else { return };
+        let why = match part {
+            PlanPart::Write(write) if write.kind().is::<ManifestWork>() => {
+                result.objection().map(|why| could_not(write, why))
+            }
+            PlanPart::Action(action) => result.objection().map(|why| could_not(action, why)),
             PlanPart::Write(_) | PlanPart::Event(_) => return,
         };
+        if let Some(work) = part.object() {
+            attempt.rejections.record_as(work, why, result);
+        }
     }
 }
 
@@ -280,7 +287,7 @@ mod tests {
         scene.on_cluster("one", "hello", &verified);
         let verdict = |scene: &mut Scene| {
             roll_out(scene);
-            let member = scene.state::<Rollouts>(&hello()).rollout.member(&"one".into()).cloned();
+            let member = scene.state::<Rollouts>(&hello()).tracker.index.member(&"one".into()).cloned();
             member.and_then(|member| member.addon?.proof).map(|proof| proof.verdict)
         };
         report(&mut scene, "True");
@@ -367,7 +374,8 @@ mod tests {
             let result = WriteResult::Forbidden("no more room".to_owned());
             AddOns.sent(&one(), last, PlanPart::Action(&action), &result, noon());
         };
-        let rejection = |last: &Option<Attempt>| last.as_ref().and_then(|attempt| attempt.rejection.clone());
+        let rejection =
+            |last: &Option<Attempt>| last.as_ref().and_then(|attempt| attempt.rejections.first().map(str::to_owned));
         let mut last = None;
         reject(&mut last);
         assert_eq!(rejection(&last), None, "nothing was tried");

@@ -13,6 +13,7 @@ use drover_engine::{
         permission::{Registered, bindings},
     },
     revision::markers::Given,
+    tracker::Rejections,
 };
 use drover_runtime::{controller::Reconciler, store::ObjectKey};
 use k8s_openapi::{api::rbac::v1::RoleBinding, jiff::Timestamp};
@@ -29,21 +30,21 @@ pub(crate) struct Permissions;
 
 impl Reconciler<Cache> for Permissions {
     type Key = ObjectKey;
-    /// Why the server rejected what was last written for the add-on.
-    type State = Option<String>;
+    /// The bindings that the server has rejected.
+    type State = Rejections;
     type Action = NoAction;
 
     const NAME: &'static str = "drover-addon-permission";
 
-    fn plan(&self, cache: &Cache, key: &ObjectKey, rejection: &mut Option<String>, now: Timestamp) -> Plan {
+    fn plan(&self, cache: &Cache, key: &ObjectKey, rejections: &mut Rejections, now: Timestamp) -> Plan {
         let Some(bindings) = Bindings::of(cache, key, now) else { return Plan::default() };
         let writes = bindings.writes();
         if writes.is_empty() {
-            *rejection = None;
+            *rejections = Rejections::default();
             return Plan::default();
         }
         let on_cluster = cache.addons.mcas.get(key);
-        let said = rejection.as_deref().zip(on_cluster).and_then(|(why, on_cluster)| say(on_cluster, why, now));
+        let said = rejections.first().zip(on_cluster).and_then(|(why, on_cluster)| say(on_cluster, why, now));
         // What will be refused once more must not keep it from being said.
         Plan { ordered: said.into_iter().collect(), parallel: writes, ..Plan::default() }
     }
@@ -51,15 +52,14 @@ impl Reconciler<Cache> for Permissions {
     fn sent(
         &self,
         _: &ObjectKey,
-        rejection: &mut Option<String>,
+        rejections: &mut Rejections,
         part: PlanPart<'_, NoAction>,
         result: &WriteResult,
         _: Timestamp,
     ) {
-        if let PlanPart::Write(write) = part
-            && let Some(why) = refusal(write, result)
-        {
-            *rejection = Some(why);
+        let PlanPart::Write(write) = part else { return };
+        if write.kind().is::<RoleBinding>() {
+            rejections.record_as(write.key().clone(), refusal(write, result), result);
         }
     }
 }

@@ -14,6 +14,7 @@ use drover_engine::{
     placement::sets::{Reach as SetsInReach, reach},
     plan::Plan,
     presence::{Decided, Unclear},
+    tracker::Observation,
     upgrade::{
         member::{Act, Course, Facts, Look, Permit, look},
         plan::{Member, Passed, Plan as Planned},
@@ -26,7 +27,7 @@ use kube::ResourceExt;
 
 use super::{
     blueprint::Blueprint,
-    book::{AT_ONCE, Context, Pages},
+    book::{Context, Pages},
 };
 use crate::cache::Cache;
 
@@ -82,12 +83,12 @@ impl<'a> Case<'a> {
             keep(cluster, look.act, &mut acts, pages);
         }
         let mut plan = Plan::default();
-        self.carry_out(pages.next(acts), &mut plan);
+        self.carry_out(pages.tracker.pending.take(acts), &mut plan);
         let is_at_rest = is_at_rest(pages);
         let due = self.tell(pages, &planned, is_new, &mut plan);
         // Who did not come to anything is looked at again, when what was written is known.
-        let is_more = pages.unfinished.len() > AT_ONCE || is_at_rest != self.course.is_at_rest;
-        let wakes = [planned.wake, due, pages.next_wake(), pages.next_look(), is_more.then_some(self.now)];
+        let is_more = pages.tracker.pending.is_more() || is_at_rest != self.course.is_at_rest;
+        let wakes = [planned.wake, due, pages.tracker.wake(), is_more.then_some(self.now)];
         plan.wake = wakes.into_iter().flatten().min();
         (plan, looks)
     }
@@ -103,7 +104,7 @@ impl<'a> Case<'a> {
         if !pages.unsure.is_empty() {
             pages.confirmed(self.is_confirmed());
         }
-        pages.look_by(Context {
+        pages.tracker.set_context(Context {
             generation: self.upgrade.metadata.generation,
             sets: if let SetsInReach::Sets(sets) = &self.reach { sets.clone() } else { BTreeSet::new() },
             are_clear: self.placements.iter().map(|listed| listed.decided.is_ok()).collect(),
@@ -115,27 +116,25 @@ impl<'a> Case<'a> {
 
     /// Looks at the clusters that have changed, or at all if that changed by which they are looked at.
     fn look_at_clusters(&self, pages: &mut Pages) -> (BTreeMap<ClusterName, Act>, usize) {
-        let clusters = pages.take_stale(self.now).unwrap_or_else(|| self.everybody(pages));
+        let clusters = pages.tracker.take_dirty(self.now, || self.candidates());
         let (looks, mut acts) = (clusters.len(), BTreeMap::new());
         for cluster in clusters {
             let look = self.look_at(&cluster, Permit::Wait, pages);
             let member = self.member(&cluster, &look);
-            pages.wake(&cluster, look.wake);
-            pages.index.update(&cluster, Some(member));
-            pages.unfinished.remove(&cluster);
+            pages.tracker.observed(&cluster, Observation { member: Some(member), wake: look.wake });
+            pages.tracker.pending.remove(&cluster);
             keep(&cluster, look.act, &mut acts, pages);
         }
         (acts, looks)
     }
 
-    /// All clusters that the upgrade may have to do with.
-    fn everybody(&self, pages: &Pages) -> BTreeSet<ClusterName> {
-        let known = pages.index.members().map(|(cluster, _)| cluster.clone());
+    /// The clusters that the upgrade may have to do with, as far as that is not known yet.
+    fn candidates(&self) -> BTreeSet<ClusterName> {
         let with_part = self.cache.upgrades.clusters_of(&self.blueprint.part_name).cloned();
         let selected = self.placements.iter().flat_map(|listed| self.cache.selected_by(&listed.key));
         let in_sets = self.blueprint.has_selector().then(|| self.cache.clusters.iter());
         let in_sets = in_sets.into_iter().flatten().map(|(key, _)| ClusterName::from(&*key.name));
-        known.chain(with_part).chain(selected).chain(in_sets).chain(pages.unfinished.iter().cloned()).collect()
+        with_part.chain(selected).chain(in_sets).collect()
     }
 
     fn look_at(&self, cluster: &ClusterName, permit: Permit, pages: &mut Pages) -> Look {
@@ -164,13 +163,19 @@ impl<'a> Case<'a> {
     fn plan(&self, pages: &Pages) -> Planned {
         let stored = self.passed();
         let (strategy, target) = (&self.blueprint.strategy, self.course.errand.target.name());
-        let mut planned =
-            pages.index.plan(strategy, target, stored.as_ref(), is_paused(self.upgrade.annotations()), self.now);
+        let mut planned = pages.tracker.index.plan(
+            strategy,
+            target,
+            stored.as_ref(),
+            is_paused(self.upgrade.annotations()),
+            self.now,
+        );
         if !self.blueprint.flaws.is_empty() {
             planned.permits.clear();
         }
         if planned.passed != stored {
-            let is_canary = |name: &ClusterName| pages.index.member(name).is_some_and(|member| member.is_canary);
+            let is_canary =
+                |name: &ClusterName| pages.tracker.index.member(name).is_some_and(|member| member.is_canary);
             planned.permits.retain(|(cluster, _)| is_canary(cluster));
         }
         planned
@@ -190,12 +195,12 @@ fn keep(cluster: &ClusterName, act: Option<Act>, acts: &mut BTreeMap<ClusterName
         acts.remove(cluster);
         return;
     };
-    pages.unfinished.insert(cluster.clone());
+    pages.tracker.pending.insert(cluster.clone());
     acts.insert(cluster.clone(), act);
 }
 
 /// Whether every cluster of an upgrade has come to rest.
 fn is_at_rest(pages: &Pages) -> bool {
-    let tally = pages.index.tally();
+    let tally = pages.tracker.index.tally();
     tally.total > 0 && tally.restless == 0
 }

@@ -7,12 +7,13 @@ use drover_api::{
 };
 use drover_engine::{
     plan::{Plan, Write},
+    tracker::BATCH,
     upgrade::naming::Part,
 };
 use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
 
-use super::{blueprint::Blueprint, book::AT_ONCE};
+use super::blueprint::Blueprint;
 use crate::cache::Cache;
 
 /// Has an upgrade wait for its clusters to be let go when it is deleted; nothing if it does.
@@ -49,7 +50,7 @@ pub(super) fn removal(cache: &Cache, upgrade: &ManagedClustersUpgrade, blueprint
 }
 
 fn some(mut writes: Vec<Write>, now: Timestamp) -> Plan {
-    writes.truncate(AT_ONCE);
+    writes.truncate(BATCH);
     Plan { parallel: writes, wake: Some(now), ..Plan::default() }
 }
 

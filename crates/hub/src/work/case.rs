@@ -15,6 +15,7 @@ use drover_engine::{
     plan::{Plan, Write},
     presence::{self, Decided, Leave, Source, Unclear, Unselected},
     rollout::{Entry, Goal, Plan as Planned, Rollout, Sets, Wish, member::Selection, strategy::Strategy},
+    tracker::{BATCH, Observation},
     work::replica_set::{
         member::{Held, Spot, member},
         naming,
@@ -37,9 +38,6 @@ use crate::{adopt::CreateOrAdopt, cache::Cache};
 
 /// What is done about one set of works.
 pub(super) type WorkPlan = Plan<CreateOrAdopt<PlacedWork>>;
-
-/// How many works are written or removed in one step. What comes of it is known before the next.
-pub(super) const AT_ONCE: usize = 256;
 
 /// One set of works, with everything that is decided by.
 pub(super) struct Case<'a> {
@@ -83,36 +81,36 @@ impl<'a> Case<'a> {
 
     /// Brings the book up to date, and does what follows from it. Also says how many clusters were looked at.
     pub(super) fn follow(&self, pages: &mut Pages) -> (WorkPlan, usize) {
-        let looks = self.look_at_clusters(pages);
+        let looked = self.look_at_clusters(pages);
         let planned = self.plan(pages);
         let (mut plan, mut again) = (WorkPlan::default(), None);
         if self.may_act() {
-            for give in planned.gives.iter().take(AT_ONCE) {
+            for give in planned.gives.iter().take(BATCH) {
                 self.give(give, &mut plan);
             }
             let (leaving, later) = self.removals(pages, &planned);
             plan.parallel.extend(leaving);
             pages.courses = planned.courses;
-            plan.parallel.extend(self.tidy(pages, &planned.gives));
+            plan.parallel.extend(self.tidy(pages, &looked, &planned.gives));
             again = later;
         } else {
             pages.courses = planned.courses;
         }
-        let is_more = plan.actions.len() + plan.parallel.len() > AT_ONCE || planned.gives.len() > AT_ONCE;
-        plan.parallel.truncate(AT_ONCE - plan.actions.len());
+        let is_more = plan.actions.len() + plan.parallel.len() > BATCH || planned.gives.len() > BATCH;
+        plan.parallel.truncate(BATCH - plan.actions.len());
         let due = self.tell(pages, &mut plan);
-        let wake = [planned.wake, again, due, pages.next_look(), is_more.then_some(self.now)];
+        let wake = [planned.wake, again, due, pages.tracker.wake(), is_more.then_some(self.now)];
         plan.wake = wake.into_iter().flatten().min();
-        (plan, looks)
+        (plan, looked.len())
     }
 
     /// Brings the clusters in the book up to date: those that have changed, or all if that changed by which they are looked at.
-    fn look_at_clusters(&self, pages: &mut Pages) -> usize {
+    fn look_at_clusters(&self, pages: &mut Pages) -> BTreeSet<ClusterName> {
         let entries: Vec<_> = self.placements.iter().map(|listed| listed.entry(self.cache)).collect();
-        if pages.rollout.entries() != entries {
+        if pages.tracker.index.entries() != entries {
             pages.begin(Rollout::new(entries));
         }
-        if pages.context.is_none() {
+        if pages.tracker.context().is_none() {
             self.recall(pages);
         }
         pages.look_by(Context {
@@ -120,12 +118,11 @@ impl<'a> Case<'a> {
             labels: self.set.labels().clone(),
             are_clear: self.placements.iter().map(|listed| listed.decided.is_ok()).collect(),
         });
-        let clusters = pages.take_stale(self.now).unwrap_or_else(|| self.everybody(pages));
-        let looks = clusters.len();
-        for cluster in clusters {
-            self.look_at(&cluster, pages);
+        let clusters = pages.tracker.take_dirty(self.now, || self.candidates());
+        for cluster in &clusters {
+            self.look_at(cluster, pages);
         }
-        looks
+        clusters
     }
 
     /// Recalls from what the set says that its template had reached all clusters before this hub was there.
@@ -144,12 +141,11 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// All clusters that the set may have to do with.
-    fn everybody(&self, pages: &Pages) -> BTreeSet<ClusterName> {
-        let known = pages.counted_clusters().chain(pages.absent.keys()).cloned();
+    /// The clusters that the set may have to do with, as far as that is not known yet.
+    fn candidates(&self) -> BTreeSet<ClusterName> {
         let with_work = self.cache.work_sets.clusters_of(self.key).cloned();
         let selected = self.placements.iter().flat_map(|listed| self.cache.selected_by(&listed.key));
-        known.chain(with_work).chain(selected).collect()
+        with_work.chain(selected).collect()
     }
 
     fn look_at(&self, cluster: &ClusterName, pages: &mut Pages) {
@@ -162,13 +158,12 @@ impl<'a> Case<'a> {
         let member = entry.map(|_| member(&spot, selections, self.cache.is_online(cluster), &held));
         let is_absent = entry.is_none() && work.is_some();
         pages.count(cluster, (entry.is_some() || work.is_some()).then_some((entry, tally)));
-        pages.rollout.update(cluster, member);
+        pages.tracker.observed(cluster, Observation { member, wake: None });
         if is_absent {
-            pages.absent.entry(cluster.clone()).or_default();
+            pages.tracker.absences.entry(cluster.clone()).or_default();
         } else {
-            pages.absent.remove(cluster);
+            pages.tracker.absences.remove(cluster);
         }
-        pages.untidy.insert(cluster.clone());
     }
 
     /// The placements that select a cluster. The last of them decides.
@@ -201,7 +196,7 @@ impl<'a> Case<'a> {
 
     /// What a cluster is held to that this placement decides for.
     fn held(&self, entry: Option<usize>, pages: &Pages) -> Held<'_> {
-        let strategy = entry.and_then(|entry| pages.rollout.entries().get(entry)?.strategy.as_ref().ok());
+        let strategy = entry.and_then(|entry| pages.tracker.index.entries().get(entry)?.strategy.as_ref().ok());
         let name = entry.and_then(|entry| self.placements.get(entry)).map(|listed| &listed.rollout.name);
         let progress = name.and_then(|name| pages.remembered.get(name));
         let settled = progress.filter(|progress| progress.last_applied.as_ref() == Some(&self.blueprint.goal));
@@ -230,7 +225,7 @@ impl<'a> Case<'a> {
                 Wish { configured: Some(Ok(goal.clone())), is_there, pause: None, pin: None, stored }
             })
             .collect();
-        let planned = pages.rollout.plan(&wishes, &sets, None, self.now);
+        let planned = pages.tracker.index.plan(&wishes, &sets, None, self.now);
         let names = self.placements.iter().map(|listed| listed.rollout.name.clone());
         pages.remembered = names.zip(planned.courses.iter().map(|course| course.progress.clone())).collect();
         planned
@@ -240,14 +235,14 @@ impl<'a> Case<'a> {
     fn removals(&self, pages: &mut Pages, planned: &Planned<Template>) -> (Vec<Write>, Option<Timestamp>) {
         let are_clear = self.placements.iter().all(|listed| listed.decided.is_ok());
         if !are_clear || self.placements.is_empty() {
-            pages.absent.values_mut().for_each(|absence| *absence = None);
+            pages.tracker.absences.values_mut().for_each(|absence| *absence = None);
             return (Vec::new(), None);
         }
         let mut counts = self.placements.iter().zip(&planned.courses);
         let is_confirmed =
             counts.all(|(listed, course)| listed.decided.is_ok_and(|decided| decided.clusters == course.selected));
         let (mut writes, mut again) = (Vec::new(), None);
-        for (cluster, absence) in &mut pages.absent {
+        for (cluster, absence) in &mut pages.tracker.absences {
             let unselected = Unselected {
                 cluster: self.cache.known_cluster(cluster),
                 before: *absence,
@@ -268,7 +263,7 @@ impl<'a> Case<'a> {
 
     /// Writes what is said of the set, if it is to be; otherwise says when.
     fn tell(&self, pages: &Pages, plan: &mut WorkPlan) -> Option<Timestamp> {
-        let rejection = pages.rejections.of_plan(plan).map(|why| Obstacle::Refused(why.to_owned()));
+        let rejection = pages.tracker.rejections.of_plan(plan).map(|why| Obstacle::Refused(why.to_owned()));
         let stored = self.set.status.as_ref();
         let placements = self.placements.iter().enumerate().map(|(entry, listed)| Placing {
             name: &listed.rollout.name,
@@ -289,7 +284,7 @@ impl<'a> Case<'a> {
             return None;
         }
         if !status::is_urgent(stored, &wanted)
-            && let Err(time) = pages.throttle.check(self.now)
+            && let Err(time) = pages.tracker.throttle.check(self.now)
         {
             return Some(time);
         }

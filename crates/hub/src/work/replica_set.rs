@@ -7,14 +7,17 @@ use drover_api::{
     names::REPLICA_SET_FINALIZER,
     work::{CascadeDeletionPolicy, ManifestWorkReplicaSet},
 };
-use drover_engine::plan::{PlanPart, Write, WriteResult};
+use drover_engine::{
+    plan::{PlanPart, Write, WriteResult},
+    tracker::BATCH,
+};
 use drover_runtime::{controller::Reconciler, metrics::Metrics, store::ObjectKey};
 use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
 
 use super::{
     book::Pages,
-    case::{AT_ONCE, Case, WorkPlan},
+    case::{Case, WorkPlan},
     placed::PlacedWork,
 };
 use crate::{adopt::CreateOrAdopt, cache::Cache};
@@ -81,8 +84,8 @@ fn guarded(set: &ManifestWorkReplicaSet) -> Option<Write> {
 fn removal(cache: &Cache, key: &ObjectKey, set: &ManifestWorkReplicaSet, now: Timestamp) -> WorkPlan {
     let remaining: Vec<_> = cache.work_sets.works_of(key).filter(|work| !work.is_leaving()).collect();
     if !remaining.is_empty() {
-        let parallel = remaining.iter().take(AT_ONCE).map(|work| Write::delete(*work)).collect();
-        let wake = (remaining.len() > AT_ONCE).then_some(now);
+        let parallel = remaining.iter().take(BATCH).map(|work| Write::delete(*work)).collect();
+        let wake = (remaining.len() > BATCH).then_some(now);
         return WorkPlan { parallel, wake, ..WorkPlan::default() };
     }
     let waits = set.spec.cascade_deletion_policy == CascadeDeletionPolicy::Foreground;

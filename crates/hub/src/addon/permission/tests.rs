@@ -151,6 +151,6 @@ fn what_is_refused_is_said_with_what_to_do_about_it() {
     let plan = scene.plan(&permissions, &key());
     assert_eq!(words(&plan), ["Patch ManagedClusterAddOn one/hello", CREATE]);
     assert_eq!(plan.parallel, [create], "it is tried again");
-    let why = scene.state::<Permissions>(&key()).clone().expect("it was noted");
+    let why = scene.state::<Permissions>(&key()).first().expect("it was noted").to_owned();
     assert!(why.contains("you may not") && why.ends_with("labelled drover.dev/hub-binds=true"), "{why}");
 }

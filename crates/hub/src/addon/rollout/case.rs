@@ -29,6 +29,7 @@ use drover_engine::{
         member::{Member, Presence, Selection},
     },
     steering::{self, Steering},
+    tracker::{BATCH, Observation},
 };
 use drover_runtime::store::ObjectKey;
 use k8s_openapi::jiff::Timestamp;
@@ -48,9 +49,6 @@ use crate::{
     cache::Cache,
     config,
 };
-
-/// How many clusters are given something in one step. What comes of it is known before the next.
-const AT_ONCE: usize = 256;
 
 /// The annotations by which people steer single clusters.
 const STEERING: [&str; 3] = [PAUSE_ANNOTATION, SKIP_ANNOTATION, RETRY_ANNOTATION];
@@ -77,7 +75,7 @@ impl Case<'_> {
         let wishes = self.wishes(pages, &shelf);
         let sets = self.sets(&wishes);
         let retried = acknowledged.as_ref().and_then(|acknowledged| acknowledged.retried.as_ref()).map(|time| time.0);
-        let planned = pages.rollout.plan(&wishes, &sets, retried, self.now);
+        let planned = pages.tracker.index.plan(&wishes, &sets, retried, self.now);
         enqueue.extend(Self::say_otherwise(pages, &planned));
         let revisions = self.revisions(&wishes);
         let summary = Summary {
@@ -87,11 +85,11 @@ impl Case<'_> {
             sets: &sets,
             planned: &planned,
             acknowledged,
-            rollout: &pages.rollout,
+            rollout: &pages.tracker.index,
         };
         let status = summary.status();
         let is_urgent = record::is_urgent(self.stored(), &status);
-        let (told, wake) = match pages.throttle.check(self.now) {
+        let (told, wake) = match pages.tracker.throttle.check(self.now) {
             Err(time) if !is_urgent && self.stored() != Some(&status) => (None, Some(time)),
             _ => (Some(summary.addon_status()), None),
         };
@@ -100,9 +98,9 @@ impl Case<'_> {
         if told.is_some() && !self.is_refused(Matter::Record) {
             writes.extend(self.remember(status));
         }
-        let events = self.events(&pages.rollout, &planned);
+        let events = self.events(&pages.tracker.index, &planned);
         pages.courses = planned.courses;
-        let wake = planned.wake.into_iter().chain(wake).chain(pages.next_look()).min();
+        let wake = planned.wake.into_iter().chain(wake).chain(pages.tracker.wake()).min();
         let together = gives.into_iter().chain(told.and_then(|status| self.tell(status))).collect();
         let enqueue = enqueue.iter().map(|cluster| (Controller::AddOn, self.key_on(cluster))).collect();
         Plan { ordered: writes, parallel: together, wake, events, enqueue, ..Plan::default() }
@@ -123,14 +121,14 @@ impl Case<'_> {
         let recorded = self.stored().map(recorded).unwrap_or_default();
         let Some(before) = pages.recorded.replace(recorded.clone()) else { return BTreeSet::new() };
         let is_new = |set: &SetFingerprint| recorded.contains(set) && !before.contains(set);
-        if !pages.rollout.given().any(is_new) {
+        if !pages.tracker.index.given().any(is_new) {
             return BTreeSet::new();
         }
         let has_new = |member: &Member<Set>| {
             let given = member.addon.as_ref().and_then(|addon| addon.given.as_ref());
             given.is_some_and(|given| is_new(&given.set))
         };
-        let members = pages.rollout.members().filter(|(_, member)| has_new(member));
+        let members = pages.tracker.index.members().filter(|(_, member)| has_new(member));
         members.map(|(cluster, _)| cluster.clone()).collect()
     }
 
@@ -140,22 +138,20 @@ impl Case<'_> {
         let mut enqueue = BTreeSet::new();
         let entries = entries(self.addon, self.cache.dialect, |placement| self.per_group(placement));
         let steering = Steering::read(self.addon.annotations(), entries.iter().map(|entry| &entry.source));
-        let begins = pages.rollout.entries() != entries;
+        let begins = pages.tracker.context().is_none() || pages.tracker.index.entries() != entries;
         if begins {
             pages.begin(Rollout::new(entries));
         }
         let (templates, supported) = (shelf.templates.clone(), shelf.versions.supported.clone());
         let context = Context { templates, supported, steering };
-        if pages.context != context {
-            pages.context = context;
-            pages.look_again_at_everybody();
-        }
-        if pages.next_look().is_some_and(|time| time <= self.now) {
-            pages.look_again_at_everybody();
-            enqueue.extend(self.moving(&pages.rollout));
+        pages.tracker.set_context(context);
+        if pages.tracker.next_resync().is_some_and(|time| time <= self.now) {
+            enqueue.extend(self.moving(&pages.tracker.index));
         }
         self.look_at_acknowledged(pages);
-        let clusters = pages.take_stale(self.now).unwrap_or_else(|| self.everybody(&pages.rollout));
+        let placements: Vec<_> =
+            pages.tracker.index.entries().iter().filter_map(|entry| entry.source.placement().cloned()).collect();
+        let clusters = pages.tracker.take_dirty(self.now, || self.candidates(&placements));
         for cluster in clusters {
             let on_cluster = self.on_cluster(&cluster);
             let is_steered =
@@ -167,10 +163,10 @@ impl Case<'_> {
                 pages.steered.remove(&cluster)
             };
             let member = self.member(&cluster, on_cluster, pages, shelf);
-            let decides = |pages: &Pages| pages.rollout.standing(&cluster).map(|(entry, _)| entry);
+            let decides = |pages: &Pages| pages.tracker.index.standing(&cluster).map(|(entry, _)| entry);
             let decided = decides(pages);
-            let was_there = pages.rollout.member(&cluster).is_some_and(|member| member.addon.is_some());
-            pages.rollout.update(&cluster, member);
+            let was_there = pages.tracker.index.member(&cluster).is_some_and(|member| member.addon.is_some());
+            pages.tracker.observed(&cluster, Observation { member, wake: None });
             // What its placement gives it besides the set is another's, or was not told before; and who is new says what it waits for.
             if on_cluster.is_some() && (begins || !was_there || decides(pages) != decided) {
                 enqueue.insert(cluster);
@@ -190,8 +186,8 @@ impl Case<'_> {
         let is_new = |one: &&AcknowledgedCluster, others: &[AcknowledgedCluster]| !others.contains(one);
         let gone = before.iter().filter(|one| is_new(one, &pages.acknowledged));
         let come = pages.acknowledged.iter().filter(|one| is_new(one, &before));
-        let changed: Vec<_> = gone.chain(come).map(|entry| entry.cluster.clone()).collect();
-        pages.look_again_at(changed);
+        let changed = gone.chain(come).map(|entry| entry.cluster.clone()).collect();
+        pages.tracker.mark(changed);
     }
 
     /// The clusters that are on their way: a report of their works may have been missed.
@@ -207,14 +203,12 @@ impl Case<'_> {
         strategy.clusters_per_decision_group.clone()
     }
 
-    /// All clusters that the add-on may have to do with.
-    fn everybody(&self, rollout: &Rollout<Set>) -> BTreeSet<ClusterName> {
-        let known = rollout.members().map(|(cluster, _)| cluster.clone());
+    /// The clusters that the add-on may have to do with, as far as that is not known yet.
+    fn candidates(&self, placements: &[PlacementRef]) -> BTreeSet<ClusterName> {
         let with_addon =
             self.cache.addons.on_clusters(&self.key.name).map(|on_cluster| ClusterName::from(&*on_cluster.namespace));
-        let placements = rollout.entries().iter().filter_map(|entry| entry.source.placement());
-        let selected = placements.flat_map(|placement| self.cache.selected_by(&placement_key(placement)));
-        known.chain(with_addon).chain(selected).collect()
+        let selected = placements.iter().flat_map(|placement| self.cache.selected_by(&placement_key(placement)));
+        with_addon.chain(selected).collect()
     }
 
     /// The add-on on a cluster. One that is on its way out is not there any more.
@@ -231,13 +225,15 @@ impl Case<'_> {
         pages: &Pages,
         shelf: &Shelf,
     ) -> Option<Member<Set>> {
-        let selections = self.selections(cluster, &pages.rollout);
+        let selections = self.selections(cluster, &pages.tracker.index);
         if selections.is_empty() && on_cluster.is_none() {
             return None;
         }
         let nothing = std::collections::BTreeMap::new();
         let annotations = on_cluster.map_or(&nothing, |addon| addon.annotations());
-        let steering = pages.context.steering.of_cluster(cluster, annotations, &pages.acknowledged);
+        let steering = pages.tracker.context().map(|context| &context.steering);
+        let steering =
+            steering.map(|steering| steering.of_cluster(cluster, annotations, &pages.acknowledged)).unwrap_or_default();
         let addon = on_cluster.map(|addon| self.presence(addon, shelf));
         Some(Member { selections, addon, is_online: self.cache.is_online(cluster), steering })
     }
@@ -316,7 +312,8 @@ impl Case<'_> {
 
     /// What is wanted of the clusters of each entry.
     fn wishes(&self, pages: &Pages, shelf: &Shelf) -> Vec<Wish<Set>> {
-        let entries = pages.rollout.entries().iter();
+        let Some(steering) = pages.tracker.context().map(|context| &context.steering) else { return Vec::new() };
+        let entries = pages.tracker.index.entries().iter();
         entries
             .map(|entry| {
                 let configured = match &entry.strategy {
@@ -327,8 +324,8 @@ impl Case<'_> {
                 Wish {
                     configured,
                     is_there: entry.source.placement().is_none_or(|placement| self.is_there(placement)),
-                    pause: pages.context.steering.paused_by(&entry.source),
-                    pin: pages.context.steering.pin(&entry.source).cloned(),
+                    pause: steering.paused_by(&entry.source),
+                    pin: steering.pin(&entry.source).cloned(),
                     stored: self.stored().map(|status| progress_of(status, &entry.source)).unwrap_or_default(),
                 }
             })
@@ -398,14 +395,14 @@ impl Case<'_> {
 
     /// The clusters that say something else now, though nothing of theirs has changed.
     fn say_otherwise(pages: &mut Pages, planned: &Planned<Set>) -> BTreeSet<ClusterName> {
-        let mut enqueue = pages.rollout.take_turned();
+        let mut enqueue = pages.tracker.index.take_turned();
         for (entry, course) in planned.courses.iter().enumerate() {
             let former = pages.courses.get(entry);
             // Who is asked for something that there is not says so, and who has nothing yet says what it waits for.
             if invalid_version(former) != invalid_version(Some(course)) {
-                enqueue.extend(pages.rollout.decided_by(entry).cloned());
+                enqueue.extend(pages.tracker.index.decided_by(entry).cloned());
             } else if wait_of(former) != wait_of(Some(course)) {
-                enqueue.extend(pages.rollout.newcomers(entry).cloned());
+                enqueue.extend(pages.tracker.index.newcomers(entry).cloned());
             }
         }
         enqueue
@@ -435,7 +432,7 @@ impl Case<'_> {
 
     /// What clusters are given now.
     fn gives(&self, planned: &Planned<Set>, sets: &Sets<Set>, shelf: &Shelf) -> Vec<Write> {
-        planned.gives.iter().take(AT_ONCE).filter_map(|give| self.give(give, sets, shelf)).collect()
+        planned.gives.iter().take(BATCH).filter_map(|give| self.give(give, sets, shelf)).collect()
     }
 
     fn give(&self, give: &Give, sets: &Sets<Set>, shelf: &Shelf) -> Option<Write> {

@@ -101,11 +101,11 @@ impl Case<'_> {
             pages.outside.remove(cluster);
         }
         if is_selected {
-            pages.absent.remove(cluster);
+            pages.tracker.absences.remove(cluster);
             return (Membership::In { is_canary }, None);
         }
         let Some(record) = self.record(cluster) else {
-            pages.absent.remove(cluster);
+            pages.tracker.absences.remove(cluster);
             return (Membership::Out, None);
         };
         self.leaving(cluster, record, pages)
@@ -120,12 +120,12 @@ impl Case<'_> {
     ) -> (Membership, Option<Timestamp>) {
         let is_clear = self.placements.iter().all(|listed| listed.decided.is_ok()) && self.blueprint.flaws.is_empty();
         if !is_clear {
-            pages.absent.insert(cluster.clone(), None);
+            pages.tracker.absences.insert(cluster.clone(), None);
             return (Membership::Unsure, None);
         }
         let unselected = Unselected {
             cluster: self.cache.known_cluster(cluster),
-            before: pages.absent.get(cluster).copied().flatten(),
+            before: pages.tracker.absences.get(cluster).copied().flatten(),
             is_confirmed: pages.confirmed(self.is_confirmed()),
             keeps_clusters: self.cache.keeps_clusters,
         };
@@ -133,7 +133,7 @@ impl Case<'_> {
         match departure(&unselected, reach, record, self.now) {
             Departure::Sure => (Membership::Out, None),
             Departure::Unsure { known, again } => {
-                pages.absent.insert(cluster.clone(), Some(known));
+                pages.tracker.absences.insert(cluster.clone(), Some(known));
                 (Membership::Unsure, again)
             }
         }

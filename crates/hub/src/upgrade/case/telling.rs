@@ -28,11 +28,11 @@ impl Case<'_> {
         is_awaited: bool,
         plan: &mut Plan,
     ) -> Option<Timestamp> {
-        let wanted = self.status(pages, planned, pages.rejections.of_plan(plan));
+        let wanted = self.status(pages, planned, pages.tracker.rejections.of_plan(plan));
         if self.upgrade.status.as_ref() == Some(&wanted) {
             return None;
         }
-        if !is_awaited && let Err(time) = pages.throttle.check(self.now) {
+        if !is_awaited && let Err(time) = pages.tracker.throttle.check(self.now) {
             return Some(time);
         }
         let events = self.events(&wanted);
@@ -51,7 +51,7 @@ impl Case<'_> {
         let facts = Facts {
             stored: self.upgrade.status.as_ref(),
             generation: self.upgrade.metadata.generation,
-            fleet: &pages.index,
+            fleet: &pages.tracker.index,
             hold: planned.hold.as_ref(),
             passed: planned.passed.as_ref(),
             has_canaries: self.blueprint.strategy.has_canaries,
@@ -73,7 +73,7 @@ impl Case<'_> {
     /// Why it is not known whom the upgrade selects, or why that is nobody.
     fn unclear(&self, pages: &Pages) -> Vec<String> {
         let placements = self.placements.iter().filter_map(|listed| self.unclear_placement(listed));
-        let is_empty = pages.index.tally().total == 0;
+        let is_empty = pages.tracker.index.tally().total == 0;
         let reach = match &self.reach {
             _ if self.blueprint.selector.is_none() => None,
             Reach::Unbound => Some(format!(

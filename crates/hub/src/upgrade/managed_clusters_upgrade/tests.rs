@@ -162,7 +162,7 @@ fn what_is_said_of_the_whole_is_written_once_a_second_and_stays_small() {
     let facts = drover_engine::upgrade::status::Facts {
         stored: None,
         generation: Some(1),
-        fleet: &scene.state::<ClusterUpgrades>(&to_4_12()).index,
+        fleet: &scene.state::<ClusterUpgrades>(&to_4_12()).tracker.index,
         hold: None,
         passed: None,
         has_canaries: false,
@@ -230,7 +230,7 @@ fn without_an_approver_nothing_is_begun_that_asks_for_operators() {
     under_way(&mut scene, "cluster-00000", "10%");
     record(&mut scene, "cluster-00000", json!({ "phase": "Operators", "started": time, "platformCompleted": time }));
     scene.plan(&controller(), &to_4_12());
-    assert_eq!(scene.state::<ClusterUpgrades>(&to_4_12()).index.tally().complete, 0);
+    assert_eq!(scene.state::<ClusterUpgrades>(&to_4_12()).tracker.index.tally().complete, 0);
 }
 
 #[test]

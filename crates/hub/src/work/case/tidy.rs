@@ -1,6 +1,6 @@
 //! What is put right on works without disturbing anybody: labels, notes, and works that are one too many.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use drover_api::{names::PROVEN_ANNOTATION, reference::ClusterName};
 use drover_engine::{plan::Write, rollout::Give};
@@ -10,19 +10,22 @@ use super::Case;
 use crate::work::{book::Pages, placed::PlacedWork};
 
 impl Case<'_> {
-    /// Puts the works right of those clusters that were looked at, and of those of which something was left to do. Who is given something
-    /// gets it all at once.
-    pub(super) fn tidy(&self, pages: &mut Pages, gives: &[Give]) -> Vec<Write> {
+    /// Puts the works right of the clusters that were looked at. One that is given something gets it all at once.
+    pub(super) fn tidy(&self, pages: &mut Pages, looked: &BTreeSet<ClusterName>, gives: &[Give]) -> Vec<Write> {
         let given: BTreeSet<_> = gives.iter().map(|give| &give.cluster).collect();
-        let mut writes = Vec::new();
-        for cluster in std::mem::take(&mut pages.untidy) {
-            let found = if given.contains(&cluster) { Vec::new() } else { self.tidy_up(&cluster, pages) };
-            if given.contains(&cluster) || !found.is_empty() {
-                pages.untidy.insert(cluster);
+        let mut steps = BTreeMap::new();
+        for cluster in looked {
+            let found = if given.contains(cluster) { Vec::new() } else { self.tidy_up(cluster, pages) };
+            if given.contains(cluster) || !found.is_empty() {
+                pages.tracker.pending.insert(cluster.clone());
+            } else {
+                pages.tracker.pending.remove(cluster);
             }
-            writes.extend(found);
+            if !found.is_empty() {
+                steps.insert(cluster.clone(), found);
+            }
         }
-        writes
+        pages.tracker.pending.take(steps).into_iter().flat_map(|(_, writes)| writes).collect()
     }
 
     fn tidy_up(&self, cluster: &ClusterName, pages: &Pages) -> Vec<Write> {
@@ -39,7 +42,7 @@ impl Case<'_> {
     /// A work with the labels and notes that it is to have.
     fn tidied(&self, work: &PlacedWork, cluster: &ClusterName, pages: &Pages) -> PlacedWork {
         let mut wanted = work.clone();
-        let Some((entry, _)) = pages.rollout.standing(cluster) else { return wanted };
+        let Some((entry, _)) = pages.tracker.index.standing(cluster) else { return wanted };
         self.label(&mut wanted, &self.placements[entry].rollout.name);
         if let Some(proof) = work.placed().to_record(&self.held(Some(entry), pages)) {
             wanted.annotations_mut().insert(PROVEN_ANNOTATION.to_owned(), proof.to_annotation());

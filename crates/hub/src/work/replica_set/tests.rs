@@ -86,7 +86,7 @@ fn a_set_is_marked_before_anything_is_made() {
 fn many_clusters_are_dealt_with_in_steps() {
     let names: Vec<_> = (0..300).map(|number| format!("cluster-{number:03}")).collect();
     let plan = placed(&names).plan(&controller(), &hello());
-    assert_eq!((plan.actions.len(), plan.wake.is_some()), (AT_ONCE, true));
+    assert_eq!((plan.actions.len(), plan.wake.is_some()), (BATCH, true));
     assert_eq!(plan.parallel.len(), 1, "the status");
 }
 
