@@ -4,7 +4,7 @@ use std::fmt;
 
 use k8s_openapi::jiff::Timestamp;
 
-use crate::rollout::{Course, Failure, Hold, Revision, Snapshot, Standing};
+use crate::rollout::{Failure, Hold, Revision, Snapshot, Standing};
 use drover_api::reference::ClusterName;
 
 /// Where a cluster is in a rollout, and what it waits for.
@@ -57,29 +57,22 @@ impl<R: Revision> Reason<R> {
     /// Where a cluster is in rollouts.
     #[must_use]
     pub fn of(cluster: &ClusterName, snapshot: &Snapshot<R>) -> Self {
-        let Some((course, standing)) = snapshot.standing(cluster) else { return Self::Deselected };
+        let Some((_, standing)) = snapshot.standing(cluster) else { return Self::Deselected };
+        let blocked_by = || snapshot.blocked_by(cluster);
         match standing {
             Standing::Absent => Self::NotInstalled,
             Standing::Skipped => Self::Skipped,
             Standing::Paused { .. } => Self::Paused,
             Standing::Offline => Self::Offline,
-            Standing::Ahead { is_there: true } | Standing::Done => wait_of(course).map_or(Self::Done, Self::Held),
+            Standing::Ahead { is_there: true } | Standing::Done => blocked_by().map_or(Self::Done, Self::Held),
             Standing::Ahead { is_there: false } => Self::Moving { until: None },
-            Standing::Waiting(_) | Standing::Stray => {
-                course.and_then(|course| course.hold.clone()).map_or(Self::Window, Self::Held)
-            }
+            Standing::Waiting(_) | Standing::Stray => blocked_by().map_or(Self::Window, Self::Held),
             Standing::Moving { until } => Self::Moving { until: *until },
             Standing::Soaking { until } => Self::Soaking { until: *until },
             Standing::Failed(failure) => Self::Failed(*failure),
             Standing::OwnWay | Standing::AtOdds => Self::OwnWay,
         }
     }
-}
-
-/// What a cluster waits for that runs what its placement moves it to, where something else is wanted in the end.
-fn wait_of<R: Revision>(course: Option<&Course<R>>) -> Option<Hold<R>> {
-    let course = course.filter(|course| course.goal != course.progress.wanted)?;
-    course.hold.clone().or_else(|| course.shut.clone().map(Hold::Gate))
 }
 
 impl<R: Revision> fmt::Display for Reason<R> {

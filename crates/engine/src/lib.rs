@@ -25,6 +25,7 @@ pub mod revision;
 pub mod rollout;
 pub mod steering;
 pub mod template;
+pub mod time;
 pub mod tracker;
 pub mod upgrade;
 mod words;

@@ -10,6 +10,7 @@
 
 mod batch;
 mod dirty;
+mod key_state;
 mod rejections;
 mod status_throttle;
 #[cfg(test)]
@@ -28,6 +29,7 @@ use self::wakes::Wakes;
 pub use self::{
     batch::{BATCH, Batches},
     dirty::Dirty,
+    key_state::{KeyState, Payload},
     rejections::Rejections,
     status_throttle::StatusThrottle,
 };

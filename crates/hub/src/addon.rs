@@ -1,22 +1,20 @@
 //! The controllers of add-ons, and what the hub knows of add-ons.
 
-mod book;
 mod deploy;
 mod dialect;
+mod facts;
 mod hub_config;
 mod install;
 mod inventory;
 mod on_cluster;
 mod permission;
-mod progress;
+mod render_cache;
 mod rollout;
 #[cfg(test)]
 pub(crate) mod scene;
-mod shelf;
 mod signing_request;
 mod token;
 mod works;
-mod workshop;
 
 pub use self::dialect::{Dialect, detect_dialect};
 pub(crate) use self::{

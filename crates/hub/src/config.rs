@@ -22,7 +22,11 @@ use drover_api::{
     drover::{AddOnRollout, SetConfig},
     grammar::SpecHash,
 };
-use drover_engine::addon::{catalog::Found, configuration::Problem};
+use drover_engine::addon::{
+    catalog::Found,
+    config_revision::{ContentSources, TypeState},
+    configuration::Problem,
+};
 use drover_runtime::{
     informer::{Freshness, Member, Refusal, Sighting},
     store::{Change, ObjectKey, Store},
@@ -80,7 +84,7 @@ pub(crate) struct Ticket {
 /// A type that somebody refers to.
 struct Type {
     ticket: Arc<Ticket>,
-    state: State,
+    state: TypeState,
     /// All configurations of the type, be they referred to or not.
     configs: Store<Stored>,
     /// The configurations that have each content.
@@ -91,26 +95,12 @@ struct Type {
     users_of: BTreeMap<ObjectKey, BTreeSet<User>>,
 }
 
-/// What is known of a type.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    /// Nothing yet, or nothing any more.
-    NotYet,
-    /// All its configurations are.
-    Listed,
-    /// That there is no such type.
-    Absent,
-    /// That the hub may not read it.
-    Forbidden,
-}
-
-impl From<Refusal> for State {
-    fn from(refusal: Refusal) -> Self {
-        match refusal {
-            Refusal::NoSuchKind => Self::Absent,
-            Refusal::Forbidden => Self::Forbidden,
-            Refusal::Failing => Self::NotYet,
-        }
+/// The state of a type that the server refuses to list.
+fn state_of(refusal: Refusal) -> TypeState {
+    match refusal {
+        Refusal::NoSuchKind => TypeState::Absent,
+        Refusal::Forbidden => TypeState::Forbidden,
+        Refusal::Failing => TypeState::Unknown,
     }
 }
 
@@ -164,10 +154,10 @@ impl Configs {
         let Some(type_) = self.types.get(&config.group_resource) else { return Found::NotYet };
         let key = key_of(config);
         match type_.state {
-            State::NotYet => Found::NotYet,
-            State::Absent => Found::NoSuchType,
-            State::Forbidden => Found::Forbidden,
-            State::Listed => match type_.configs.get(&key) {
+            TypeState::Unknown => Found::NotYet,
+            TypeState::Absent => Found::NoSuchType,
+            TypeState::Forbidden => Found::Forbidden,
+            TypeState::Listed => match type_.configs.get(&key) {
                 Some(config) => config.spec.found(),
                 // It can not be read, and nobody knows what it says.
                 None if type_.configs.has(&key) => Found::NotYet,
@@ -178,16 +168,16 @@ impl Configs {
 
     /// The add-on that a configuration is a template of, if it is one.
     pub(crate) fn owner_of_template(&self, config: &AddOnConfig) -> Option<&str> {
-        let type_ = self.types.get(&config.group_resource).filter(|type_| type_.state == State::Listed)?;
+        let type_ = self.types.get(&config.group_resource).filter(|type_| type_.state == TypeState::Listed)?;
         type_.configs.get(&key_of(config))?.spec.template_of()
     }
 
     /// Why nobody knows which templates there are, if that is so. Where there is no such type, there are none.
     pub(crate) fn are_templates_unknown(&self) -> Option<Problem> {
-        match self.types.get(&content::templates()).map_or(State::NotYet, |type_| type_.state) {
-            State::Listed | State::Absent => None,
-            State::NotYet => Some(Problem::TemplatesNotYet),
-            State::Forbidden => Some(Problem::TemplatesForbidden),
+        match self.types.get(&content::templates()).map_or(TypeState::Unknown, |type_| type_.state) {
+            TypeState::Listed | TypeState::Absent => None,
+            TypeState::Unknown => Some(Problem::TemplatesNotYet),
+            TypeState::Forbidden => Some(Problem::TemplatesForbidden),
         }
     }
 
@@ -223,10 +213,15 @@ impl Configs {
         self.kept.rollouts.get(key).map(|rollout| &**rollout)
     }
 
-    /// Whether some configuration of a type has this content, as far as that can be told.
-    fn is_live(&self, group_resource: &ConfigGroupResource, hash: &SpecHash) -> bool {
+    /// Where a content exists.
+    fn sources(&self, group_resource: &ConfigGroupResource, hash: &SpecHash) -> ContentSources {
         let type_ = self.types.get(group_resource);
-        type_.is_some_and(|type_| type_.state == State::NotYet || type_.contents.contains_key(hash))
+        ContentSources {
+            type_state: type_.map(|type_| type_.state),
+            is_live: type_.is_some_and(|type_| type_.contents.contains_key(hash)),
+            is_stored: self.kept.has(group_resource, hash),
+            is_needed: self.kept.is_needed(group_resource, hash),
+        }
     }
 
     /// A configuration that has this content: the one that is meant, or any other of its type.
@@ -246,17 +241,9 @@ impl Configs {
         live.or_else(|| self.kept.content(&config.group_resource, &config.config.spec_hash))
     }
 
-    /// Whether nobody has the content any more that a set is made of: it is not kept, and no configuration has it. One of a type that nobody
-    /// refers to any more is not looked at. Of a type that the hub does not read it can not be told.
+    /// Whether nothing has the content of a configuration of a revision any more.
     pub(crate) fn is_lost(&self, SetConfig { group_resource, config }: &SetConfig) -> bool {
-        let is_live = match self.types.get(group_resource) {
-            None => false,
-            Some(type_) => match type_.state {
-                State::NotYet | State::Forbidden => true,
-                State::Listed | State::Absent => type_.contents.contains_key(&config.spec_hash),
-            },
-        };
-        !is_live && !self.kept.has(group_resource, &config.spec_hash)
+        self.sources(group_resource, &config.spec_hash).is_lost()
     }
 
     /// Takes note of the configurations that an add-on refers to now.
@@ -355,10 +342,10 @@ impl Configs {
             Sighting::ListEnds => {
                 let changes = type_.configs.end_list();
                 self.changed(group_resource, changes, queues);
-                self.settle(group_resource, State::Listed, queues);
+                self.settle(group_resource, TypeState::Listed, queues);
             }
             Sighting::Broken => {}
-            Sighting::Refused(refusal) => self.settle(group_resource, refusal.into(), queues),
+            Sighting::Refused(refusal) => self.settle(group_resource, state_of(refusal), queues),
         }
     }
 
@@ -381,13 +368,13 @@ impl Configs {
     /// Takes note that a type is served otherwise than before, so that nothing is known of it any more.
     fn start_anew(&mut self, group_resource: &ConfigGroupResource, ticket: &Arc<Ticket>, queues: &Queues) {
         if self.types.get(group_resource).is_some_and(|type_| type_.is_watched_by(ticket)) {
-            self.settle(group_resource, State::NotYet, queues);
+            self.settle(group_resource, TypeState::Unknown, queues);
         }
     }
 
     /// Takes note of what is known of a type now.
-    fn settle(&mut self, group_resource: &ConfigGroupResource, state: State, queues: &Queues) {
-        if state != State::Listed {
+    fn settle(&mut self, group_resource: &ConfigGroupResource, state: TypeState, queues: &Queues) {
+        if state != TypeState::Listed {
             self.clear(group_resource, queues);
         }
         let Some(type_) = self.types.get_mut(group_resource) else { return };
@@ -457,7 +444,7 @@ impl Type {
         let member = Arc::new(freshness.join(&group_resource.to_string()));
         Self {
             ticket: Arc::new(Ticket { member, definition: watch::Sender::new(()) }),
-            state: State::NotYet,
+            state: TypeState::Unknown,
             configs: Store::default(),
             contents: BTreeMap::new(),
             users: BTreeSet::new(),
@@ -516,7 +503,7 @@ impl Cache {
                 // Whether it is known which versions there are concerns everybody who asks for one.
                 User::Hub => self.mark_all_versions(queues),
                 User::AddOn(key) => queues.rollouts.mark(key),
-                User::OnCluster(key) => self.mark_own_way(&key, queues),
+                User::OnCluster(key) => queues.mark_overridden(&key),
             }
         }
         for addon in templated {
@@ -526,17 +513,17 @@ impl Cache {
 }
 
 /// Says what is known of a type, where somebody can do something about it.
-fn tell(group_resource: &ConfigGroupResource, state: State) {
+fn tell(group_resource: &ConfigGroupResource, state: TypeState) {
     match state {
-        State::Listed => info!(type = %group_resource, "configurations of this type are watched"),
-        State::Absent => {
+        TypeState::Listed => info!(type = %group_resource, "configurations of this type are watched"),
+        TypeState::Absent => {
             info!(type = %group_resource, "there is no such type of configurations; they are watched once there is");
         }
-        State::Forbidden => {
+        TypeState::Forbidden => {
             warn!(type = %group_resource, "the hub may not read configurations of this type: grant it by a ClusterRole with the label drover.dev/hub-reads-configs=true");
         }
         // Whoever watches it has said why.
-        State::NotYet => {}
+        TypeState::Unknown => {}
     }
 }
 

@@ -207,7 +207,7 @@ fn empty_cache(options: &Options, freshness: &Freshness, metrics: &Metrics, cloc
     cache.epoch = options.epoch;
     cache.upgrades.approver.clone_from(&options.approver);
     cache.keeps_clusters = options.controllers.runs(Area::Cluster);
-    cache.addons.workshop.metrics = metrics.clone();
+    cache.addons.render_cache.metrics = metrics.clone();
     cache.configs = Configs::new(&options.namespace, freshness);
     SharedCache::new(cache, Queues::new(clock))
 }

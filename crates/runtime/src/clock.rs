@@ -12,8 +12,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+pub use drover_engine::time::after;
 use futures_util::future::BoxFuture;
-use k8s_openapi::jiff::{SignedDuration, Timestamp};
+use k8s_openapi::jiff::Timestamp;
 use tokio::sync::watch;
 
 /// A handle to the time. Clones show the same time.
@@ -111,15 +112,6 @@ impl fmt::Debug for Clock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Clock").field(&self.now()).finish()
     }
-}
-
-/// The time so long after another; the end of time where there is none.
-#[must_use]
-pub fn after(time: Timestamp, duration: Duration) -> Timestamp {
-    SignedDuration::try_from(duration)
-        .ok()
-        .and_then(|duration| time.checked_add(duration).ok())
-        .unwrap_or(Timestamp::MAX)
 }
 
 struct SystemTime;

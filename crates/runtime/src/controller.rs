@@ -11,10 +11,8 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
-use drover_engine::{
-    plan::{Event, Plan, PlanPart, PlanStep, Write, WriteResult},
-    tracker::Rejections,
-};
+use drover_engine::plan::{Event, Plan, PlanPart, PlanStep, Write, WriteResult};
+pub use drover_engine::tracker::KeyState;
 use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
 use k8s_openapi::jiff::Timestamp;
 use kube::Client;
@@ -30,7 +28,7 @@ use crate::{
     gate::Gate,
     metrics::{Metrics, Outcome},
     pace::{Failure, Pace, Place},
-    queue::{Done, Payload, Queue},
+    queue::{Done, Queue},
     views::{CacheViews, Caches},
     write::Writer,
 };
@@ -79,49 +77,6 @@ pub trait Reconciler<F: Caches>: Send + Sync + 'static {
 
 /// Enters what a plan publishes into the cache.
 pub type Publication<F> = Box<dyn FnOnce(&mut F)>;
-
-/// What a controller keeps of a key from one plan to the next. It is in use by one plan at a time,
-/// and lost when planning panics.
-pub trait KeyState: Default + Send + 'static {
-    /// What an entry of the controller's queue carries beside the key.
-    type Payload: Payload;
-
-    /// Takes over what a queue entry carries.
-    fn mark(&mut self, payload: Self::Payload);
-
-    /// Whether nothing is kept, so that no memory is spent on the key.
-    fn is_empty(&self) -> bool;
-}
-
-impl KeyState for () {
-    type Payload = ();
-
-    fn mark(&mut self, (): ()) {}
-
-    fn is_empty(&self) -> bool {
-        true
-    }
-}
-
-impl<T: Send + 'static> KeyState for Option<T> {
-    type Payload = ();
-
-    fn mark(&mut self, (): ()) {}
-
-    fn is_empty(&self) -> bool {
-        self.is_none()
-    }
-}
-
-impl KeyState for Rejections {
-    type Payload = ();
-
-    fn mark(&mut self, (): ()) {}
-
-    fn is_empty(&self) -> bool {
-        Self::is_empty(self)
-    }
-}
 
 /// The queue of a reconciler.
 pub type QueueOf<F, R> = Queue<<R as Reconciler<F>>::Key, <<R as Reconciler<F>>::State as KeyState>::Payload>;

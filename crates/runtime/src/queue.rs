@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use drover_engine::tracker::Dirty;
+pub use drover_engine::tracker::Payload;
 use k8s_openapi::jiff::Timestamp;
 use tokio::sync::Notify;
 
@@ -16,33 +16,6 @@ use crate::clock::{Clock, after};
 const FIRST_REST: Duration = Duration::from_millis(50);
 /// How long a key rests at most.
 const LONGEST_REST: Duration = Duration::from_mins(1);
-
-/// What an entry of a queue carries beside its key, for example which members have changed.
-pub trait Payload: Default + Send + 'static {
-    /// Adds what a further mark of the same key carries.
-    fn merge(&mut self, other: Self);
-
-    /// Whether it says nothing.
-    fn is_empty(&self) -> bool;
-}
-
-impl Payload for () {
-    fn merge(&mut self, (): Self) {}
-
-    fn is_empty(&self) -> bool {
-        true
-    }
-}
-
-impl Payload for Dirty {
-    fn merge(&mut self, other: Self) {
-        Self::merge(self, other);
-    }
-
-    fn is_empty(&self) -> bool {
-        Self::is_empty(self)
-    }
-}
 
 /// A queue of keys. A key is handed to one taker at a time; if it is marked meanwhile it comes again afterwards.
 #[derive(Debug)]

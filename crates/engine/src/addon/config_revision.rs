@@ -1,13 +1,16 @@
 //! Revisions: the contents of configurations that are kept, so that a rollout can finish what it began.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, time::Duration};
 
 use drover_api::{
     addon::{AddOnConfig, ConfigGroupResource},
     drover::{ConfigRevision, ConfigRevisionSpec},
     grammar::SpecHash,
 };
+use k8s_openapi::jiff::Timestamp;
 use sha2::{Digest, Sha256};
+
+use crate::time::after;
 
 /// How many bytes of a digest are in a name: two contents never share one.
 const BYTES: usize = 16;
@@ -42,6 +45,79 @@ pub fn revision(config: &AddOnConfig, hash: SpecHash, content: Option<&str>) -> 
     let name = name(&group_resource, &hash);
     let content = content.filter(|_| !is_secret(&group_resource)).map(str::to_owned);
     ConfigRevision::new(&name, ConfigRevisionSpec { group_resource, source: referent, spec_hash: hash, content })
+}
+
+/// How long a ConfigRevision is kept that nothing needs. It is created before the rollout that needs
+/// it says so, and a rollout that was lost may say so again.
+const GRACE_PERIOD: Duration = Duration::from_mins(1);
+
+/// What is known of a type of configurations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TypeState {
+    /// Nothing yet, or nothing any more.
+    Unknown,
+    /// All its configurations are.
+    Listed,
+    /// The server has no such type.
+    Absent,
+    /// The hub may not read it.
+    Forbidden,
+}
+
+/// Where a content exists.
+#[derive(Clone, Copy, Debug)]
+pub struct ContentSources {
+    /// The state of its type; `None` if nothing refers to the type any more.
+    pub type_state: Option<TypeState>,
+    /// Whether a configuration is known to have it.
+    pub is_live: bool,
+    /// Whether a ConfigRevision has it, or may have it.
+    pub is_stored: bool,
+    /// Whether a rollout needs it, or may need it.
+    pub is_needed: bool,
+}
+
+impl ContentSources {
+    /// Whether nothing has the content any more. That is never said of a type that cannot be read.
+    #[must_use]
+    pub fn is_lost(self) -> bool {
+        let may_be_live = match self.type_state {
+            None => false,
+            Some(TypeState::Unknown | TypeState::Forbidden) => true,
+            Some(TypeState::Listed | TypeState::Absent) => self.is_live,
+        };
+        !may_be_live && !self.is_stored
+    }
+
+    /// Whether nothing needs a ConfigRevision with the content: no rollout, and no configuration that has
+    /// it, from which a rollout may begin.
+    fn is_unused(self) -> bool {
+        !self.is_needed && !self.is_live && self.type_state != Some(TypeState::Unknown)
+    }
+}
+
+/// What becomes of a ConfigRevision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Retention {
+    /// It stays.
+    Keep,
+    /// It is deleted at that time, if nothing needs it by then.
+    Until(Timestamp),
+    /// It is deleted.
+    Delete,
+}
+
+/// Whether a ConfigRevision is garbage. `unused_since` is when it was first found unused.
+pub fn retention(sources: ContentSources, unused_since: &mut Option<Timestamp>, now: Timestamp) -> Retention {
+    if !sources.is_unused() {
+        *unused_since = None;
+        return Retention::Keep;
+    }
+    // A clock that was set back does not make it stay for longer.
+    let since = unused_since.map_or(now, |since| since.min(now));
+    *unused_since = Some(since);
+    let due = after(since, GRACE_PERIOD);
+    if now < due { Retention::Until(due) } else { Retention::Delete }
 }
 
 #[cfg(test)]
@@ -81,5 +157,30 @@ mod tests {
         assert_eq!(kept(type_("", "configmaps")).as_deref(), Some("{}"));
         assert_eq!(kept(type_("", "secrets")), None);
         assert_eq!(kept(type_("example.com", "secrets")).as_deref(), Some("{}"), "that is another type");
+    }
+    #[test]
+    fn content_is_lost_only_when_its_type_was_listed_without_it() {
+        let lost = |type_state, is_live, is_stored| {
+            ContentSources { type_state, is_live, is_stored, is_needed: true }.is_lost()
+        };
+        assert!(lost(None, false, false) && lost(Some(TypeState::Absent), false, false));
+        assert!(lost(Some(TypeState::Listed), false, false));
+        assert!(!lost(Some(TypeState::Listed), true, false) && !lost(Some(TypeState::Listed), false, true));
+        assert!(!lost(Some(TypeState::Unknown), false, false) && !lost(Some(TypeState::Forbidden), false, false));
+    }
+
+    #[test]
+    fn unused_revision_is_deleted_after_the_grace_period() {
+        let unused =
+            ContentSources { type_state: Some(TypeState::Listed), is_live: false, is_stored: true, is_needed: false };
+        let (start, mut since) = (Timestamp::UNIX_EPOCH, None);
+        let due = after(start, GRACE_PERIOD);
+        assert_eq!(retention(unused, &mut since, start), Retention::Until(due));
+        assert_eq!(retention(ContentSources { is_needed: true, ..unused }, &mut since, start), Retention::Keep);
+        assert_eq!(since, None, "the time starts over");
+        retention(unused, &mut since, start);
+        assert_eq!(retention(unused, &mut since, due), Retention::Delete);
+        let unknown = ContentSources { type_state: Some(TypeState::Unknown), ..unused };
+        assert_eq!(retention(unknown, &mut since, due), Retention::Keep);
     }
 }

@@ -13,9 +13,9 @@ use super::{
     Entry, Rollout, Sets, cycle,
     gate::{Canaries, Shut, has_run, has_tried, is_well, unhealthy_from},
     revision::{Revision, TargetError},
-    standing::{Goal, Measure, after},
+    standing::{Goal, Measure},
 };
-use crate::presence::Source;
+use crate::{presence::Source, time::after};
 
 /// How many sets a placement remembers that it can return to without asking canaries.
 const TRUSTED: usize = 10;

@@ -11,10 +11,10 @@ use k8s_openapi::jiff::Timestamp;
 use super::{
     member::Member,
     revision::Revision,
-    standing::{APPLY_GRACE_PERIOD, Goal, after},
+    standing::{APPLY_GRACE_PERIOD, Goal},
     strategy::Strategy,
 };
-use crate::revision::markers::Verdict;
+use crate::{revision::markers::Verdict, time::after};
 
 /// Why a gate is shut.
 #[derive(Clone, Debug, PartialEq, Eq)]

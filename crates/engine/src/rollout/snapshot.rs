@@ -5,7 +5,7 @@ use std::sync::Arc;
 use drover_api::reference::ClusterName;
 use rpds::HashTrieMapSync;
 
-use super::{Course, Entry, Revision, Standing};
+use super::{Course, Entry, Hold, Revision, Standing};
 
 /// Which entry decides for each cluster, and how the cluster stands there. A copy shares its
 /// structure with the original, so that publishing it costs what has changed since.
@@ -36,4 +36,21 @@ impl<R: Revision> Snapshot<R> {
         let (entry, standing) = self.standings.get(cluster)?;
         Some((self.courses.get(*entry), standing))
     }
+
+    /// What a cluster waits for, unless that is its turn in the window.
+    #[must_use]
+    pub fn blocked_by(&self, cluster: &ClusterName) -> Option<Hold<R>> {
+        let (course, standing) = self.standing(cluster)?;
+        match standing {
+            Standing::Waiting(_) | Standing::Stray => course?.hold.clone(),
+            Standing::Ahead { is_there: true } | Standing::Done => next_target_blocked_by(course?),
+            _ => None,
+        }
+    }
+}
+
+/// What a cluster waits for that runs what its placement rolls out, while the target is another revision.
+fn next_target_blocked_by<R: Revision>(course: &Course<R>) -> Option<Hold<R>> {
+    let waits = course.goal != course.progress.wanted;
+    waits.then(|| course.hold.clone().or_else(|| course.shut.clone().map(Hold::Gate)))?
 }

@@ -3,14 +3,17 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use drover_api::grammar::SetFingerprint;
-use k8s_openapi::jiff::{SignedDuration, Timestamp};
+use k8s_openapi::jiff::Timestamp;
 
 use super::{
     member::{Member, Presence},
     revision::Revision,
     strategy::Strategy,
 };
-use crate::revision::markers::{Given, Proof, Verdict};
+use crate::{
+    revision::markers::{Given, Proof, Verdict},
+    time::after,
+};
 
 /// How long something may fail to apply before that counts as a failure: what it needs may be on its way.
 pub(super) const APPLY_GRACE_PERIOD: Duration = Duration::from_mins(1);
@@ -287,10 +290,4 @@ fn on_its_way(
         return Standing::Failed(if is_late { Failure::TooLate } else { Failure::NotApplied });
     }
     Standing::Moving { until }
-}
-
-/// A time so much later, or as late as can be.
-pub(super) fn after(time: Timestamp, length: Duration) -> Timestamp {
-    let length = SignedDuration::try_from(length).unwrap_or(SignedDuration::MAX);
-    time.checked_add(length).unwrap_or(Timestamp::MAX)
 }

@@ -182,7 +182,9 @@ impl World {
 fn run(fault: Fault, steps: &[Step]) -> Result<(), TestCaseError> {
     let mut world = World::new(fault);
     let is_missed = |step: &Step| matches!(step, Step::Change { is_missed: true, .. });
-    steps.iter().for_each(|step| world.take(step));
+    for step in steps {
+        world.take(step);
+    }
     world.rest();
     let may_rest_outdated = steps.iter().any(is_missed) && world.tracker.index.is_settled();
     prop_assert!(world.is_current() || may_rest_outdated, "{:?} of {:?}", world.tracker.index, world.values);
@@ -228,7 +230,9 @@ fn change_of_one_member_costs_one_look() {
 fn every_pending_member_gets_its_turn() {
     let mut batches = Batches::default();
     let names: BTreeSet<_> = (0..1000).map(name).collect();
-    names.iter().for_each(|name| batches.insert(name.clone()));
+    for name in &names {
+        batches.insert(name.clone());
+    }
     let mut seen = BTreeSet::new();
     for _ in 0..4 {
         // Nothing comes of any step, which must not keep the others from their turn.

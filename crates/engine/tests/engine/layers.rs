@@ -13,7 +13,7 @@ use proc_macro2::{TokenStream, TokenTree};
 /// The layers, from the top. Modules of one row may use each other, without a cycle.
 const LAYERS: [&[&str]; 10] = [
     &["plan"],
-    &["condition", "hash", "cel", "jsonpath", "quantity", "dialect", "certificate", "owner", "plural", "words"],
+    &["condition", "hash", "cel", "jsonpath", "quantity", "dialect", "certificate", "owner", "plural", "time", "words"],
     &["cluster", "cluster_set", "join", "placement"],
     &["revision", "presence", "workreport", "steering"],
     &["member"],

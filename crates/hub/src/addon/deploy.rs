@@ -1,67 +1,62 @@
-//! The works of add-ons that are made from templates: they follow what the cluster was given, and nothing else. What somebody changes is
-//! repaired, what somebody removes comes back.
+//! Writes the works of add-ons that are rendered from templates. They follow what the cluster was
+//! assigned: changes by others are reverted, and works that were deleted are created again.
 
 use drover_api::work::ManifestWork;
 use drover_engine::{
-    addon::progress::Maker,
+    addon::{facts::Deployment, progress::Maker, render_state::RenderState},
     plan::Write,
     template::{Holds, Marks, Order, Rendering, is_kin},
 };
 use kube::ResourceExt;
 
-use super::workshop::{Commission, Making};
+use super::render_cache::RenderRequest;
 use crate::adopt::{Adopt, CreateOrAdopt};
 
-/// What has to be written so that the works are those that were made. `fresh` is what was made just now, if it was.
-pub(super) fn works(commission: &Commission<'_>, making: &Making, fresh: Option<Rendering>) -> Works {
-    let Maker::Template(expected) = making.maker() else { return Works::default() };
-    let Commission { cache, on_cluster, .. } = *commission;
+/// What has to be written so that the works are those of the revision.
+pub(super) fn deploy(request: &RenderRequest<'_>) -> Deployment<CreateOrAdopt<ManifestWork>> {
+    let (state, fresh) = request.cache.addons.render_cache.make(request);
+    let (writes, creations) = works(request, &state, fresh);
+    Deployment { state, writes, creations }
+}
+
+/// The works that are changed or deleted, and those that are created. `fresh` was rendered just now.
+fn works(
+    request: &RenderRequest<'_>,
+    state: &RenderState,
+    fresh: Option<Rendering>,
+) -> (Vec<Write>, Vec<CreateOrAdopt<ManifestWork>>) {
+    let (mut writes, mut creations) = (Vec::new(), Vec::new());
+    let Maker::Template(expected) = state.maker() else { return (writes, creations) };
+    let RenderRequest { cache, on_cluster, .. } = *request;
     let found = cache.addons.works_of(on_cluster).into_iter();
     let found = found.filter(|work| work.metadata.namespace == on_cluster.metadata.namespace);
     let order = Order::new(&on_cluster.name_any(), found, expected);
     let turn = order.turn();
     if turn.is_empty() {
-        let writes = order.surplus().into_iter().map(Write::delete).collect();
-        return Works { writes, ..Works::default() };
+        return (order.surplus().into_iter().map(Write::delete).collect(), creations);
     }
-    let Some(rendering) = rendering(commission, making, fresh, &turn) else { return Works::default() };
-    let made = rendering.works.into_iter().map(|made| made.work);
-    let made = made.filter(|work| turn.contains_key(&work.name_any()));
-    let mut works = Works::default();
-    for work in made {
+    let Some(rendering) = rendering(request, state, fresh, &turn) else { return (writes, creations) };
+    let rendered = rendering.works.into_iter().map(|rendered| rendered.work);
+    for work in rendered.filter(|work| turn.contains_key(&work.name_any())) {
         match order.work(&work.name_any()) {
-            Some(stored) => works.writes.push(Write::replace(stored, brought(stored, &work))),
-            None => works.creations.push(CreateOrAdopt::new(work)),
+            Some(stored) => writes.push(Write::replace(stored, brought(stored, &work))),
+            None => creations.push(CreateOrAdopt::new(work)),
         }
     }
-    works
+    (writes, creations)
 }
 
-/// What is written so that the works are those that were made.
-#[derive(Default)]
-pub(crate) struct Works {
-    /// Works that are changed or deleted.
-    pub(super) writes: Vec<Write>,
-    /// Works that are missing.
-    pub(super) creations: Vec<CreateOrAdopt<ManifestWork>>,
-}
-
-impl Works {
-    pub(super) fn is_empty(&self) -> bool {
-        self.writes.is_empty() && self.creations.is_empty()
-    }
-}
-
-/// What is to be written. What was made just now is of use if no work has to hold anything besides its own.
+/// What is to be written. What was rendered just now is of use if no work has to hold anything besides
+/// its own manifests.
 fn rendering(
-    commission: &Commission<'_>,
-    making: &Making,
+    request: &RenderRequest<'_>,
+    state: &RenderState,
     fresh: Option<Rendering>,
     turn: &Holds,
 ) -> Option<Rendering> {
     let holds_nothing = turn.values().all(Vec::is_empty);
-    let workshop = &commission.cache.addons.workshop;
-    fresh.filter(|_| holds_nothing).or_else(|| workshop.render(commission, making.blueprint()?, turn).ok())
+    let cache = &request.cache.addons.render_cache;
+    fresh.filter(|_| holds_nothing).or_else(|| cache.render(request, state.blueprint()?, turn).ok())
 }
 
 impl Adopt for ManifestWork {

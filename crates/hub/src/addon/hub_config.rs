@@ -4,7 +4,7 @@
 
 use drover_api::addon::{AddOnHubConfig, AddOnHubConfigStatus};
 use drover_engine::{
-    addon::versions::in_common,
+    addon::{resolver::ConfigResolver, versions::in_common},
     plan::{NoAction, Plan, Write},
 };
 use drover_runtime::{
@@ -14,7 +14,6 @@ use drover_runtime::{
 };
 use k8s_openapi::jiff::Timestamp;
 
-use super::shelf::Shelf;
 use crate::cache::{Cache, Queues};
 
 pub(crate) struct HubConfigs;
@@ -30,7 +29,7 @@ impl Reconciler<Cache> for HubConfigs {
         let Some(config) = cache.addons.hub_configs.get(key) else { return Plan::default() };
         let users = cache.configs.users_of_hub_config(key);
         let addons = users.iter().filter_map(|addon| cache.addons.cmas.get(addon));
-        let versions: Vec<_> = addons.map(|addon| Shelf::of(cache, addon).versions).collect();
+        let versions: Vec<_> = addons.map(|addon| ConfigResolver::of(cache, addon).versions).collect();
         with_versions(config, &AddOnHubConfigStatus { supported_versions: in_common(&versions) }).into_iter().collect()
     }
 }

@@ -33,7 +33,7 @@ use drover_runtime::{
 };
 use kube::{Resource, ResourceExt};
 
-use super::{works, workshop::Workshop};
+use super::{render_cache::RenderCache, works};
 use crate::cache::{Cache, Queues, remove_from};
 
 /// The add-ons that there are, and the clusters that they are on.
@@ -57,8 +57,8 @@ pub(crate) struct Inventory {
     choices: BTreeMap<ObjectKey, Choice>,
     /// The add-ons that list a placement, or wait for its clusters.
     followers: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
-    /// Where works are made from templates.
-    pub(crate) workshop: Workshop,
+    /// Renders works from templates.
+    pub(crate) render_cache: RenderCache,
 }
 
 /// The key of a placement that an add-on names.
@@ -313,16 +313,8 @@ impl Cache {
     /// Has the add-ons looked at again that have something of their own, because there are other versions now, or other templates of them.
     fn mark_own_ways(&self, addon: &str, queues: &Queues) {
         for on_cluster in self.addons.own_ways.get(addon).into_iter().flatten() {
-            self.mark_own_way(on_cluster, queues);
+            queues.mark_overridden(on_cluster);
         }
-    }
-
-    /// Has an add-on on a cluster looked at again, because something has changed that was asked for there.
-    pub(crate) fn mark_own_way(&self, on_cluster: &ObjectKey, queues: &Queues) {
-        queues.addons.mark(on_cluster.clone());
-        // What a canary runs instead of what is wanted may be what is wanted from now on; and who was at odds may be given something.
-        let addon = ObjectKey::cluster_wide(&on_cluster.name);
-        queues.rollouts.mark_with(addon, Dirty::member(&ClusterName::from(&*on_cluster.namespace)));
     }
 
     fn mark_rollouts_on(&self, cluster: &str, queues: &Queues) {
@@ -343,6 +335,16 @@ impl Cache {
     fn is_leaving(&self, cluster: &str) -> bool {
         let cluster = self.cluster(&ClusterName::from(cluster));
         cluster.is_some_and(|cluster| cluster.meta().deletion_timestamp.is_some())
+    }
+}
+
+impl Queues {
+    /// Enqueues an add-on on a cluster, because something that a user overrides there has changed.
+    pub(crate) fn mark_overridden(&self, on_cluster: &ObjectKey) {
+        self.addons.mark(on_cluster.clone());
+        // What a canary runs instead of the target may be the target now, and an override may be valid now.
+        let addon = ObjectKey::cluster_wide(&on_cluster.name);
+        self.rollouts.mark_with(addon, Dirty::member(&ClusterName::from(&*on_cluster.namespace)));
     }
 }
 
@@ -384,7 +386,7 @@ impl Tracks<ManagedClusterAddOn> for Cache {
         self.addons.find(change);
         // One that is gone leaves something behind.
         queues.addons.mark(change.key.clone());
-        self.mark_token_user(change, queues);
+        queues.mark_token_user(change);
         self.mark_requests_of(change, queues);
         let addon = ObjectKey::cluster_wide(&change.key.name);
         // What an add-on says of itself changes nothing about where it is.

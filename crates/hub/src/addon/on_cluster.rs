@@ -1,150 +1,46 @@
 //! The add-on controller: keeps one add-on on one cluster up to date.
 //!
-//! Watches add-ons, their works and bindings, and clusters for their annotations. Its key is a ManagedClusterAddOn. It writes that
-//! object's owner, the annotations that are copied from the cluster, the version that its placement gives it, and its status; and where the
-//! add-on is made from a template, its works.
+//! Watches add-ons, their works and bindings, and clusters for their annotations. Its key is a
+//! ManagedClusterAddOn. It writes that object's owner, the annotations that are copied from the
+//! cluster, the version that its placement assigns, and its status; and where the add-on is rendered
+//! from a template, its works.
 
-use drover_api::{
-    addon::{ClusterManagementAddOn, ManagedClusterAddOn},
-    grammar::SetFingerprint,
-    reference::ClusterName,
-    work::ManifestWork,
-};
+use drover_api::work::ManifestWork;
 use drover_engine::{
-    addon::{
-        assignment::{Assignment, assigned},
-        entries::listed,
-        inheritance::{inherited, is_managed},
-    },
-    plan::{Controller, Plan, PlanPart, Write, WriteResult, could_not},
-    revision::{Set, markers::Given},
-    rollout::Snapshot,
-    tracker::Rejections,
+    addon::on_cluster::{self, WorkAttempt},
+    plan::{Plan, PlanPart, WriteResult},
 };
 use drover_runtime::{controller::Reconciler, store::ObjectKey};
 use k8s_openapi::jiff::Timestamp;
 
-use super::{
-    deploy::Works,
-    progress::{self, Steps, Subject},
-    shelf::Shelf,
-};
 use crate::{adopt::CreateOrAdopt, cache::Cache};
 
 pub(crate) struct AddOns;
 
-/// The works that were last written for an add-on on a cluster, until all are as they are to be.
-#[derive(Clone, Debug)]
-pub(crate) struct Attempt {
-    /// The revision that they are of. A rejection says nothing about the next.
-    set: SetFingerprint,
-    /// Those of them that the server has rejected.
-    rejections: Rejections,
-}
-
-/// Notes which works are written now: none if all are as they are to be.
-fn attempt(last: &mut Option<Attempt>, set: Option<SetFingerprint>) {
-    if last.as_ref().map(|attempt| &attempt.set) != set.as_ref() {
-        *last = set.map(|set| Attempt { set, rejections: Rejections::default() });
-    }
-}
-
 impl Reconciler<Cache> for AddOns {
     type Key = ObjectKey;
-    type State = Option<Attempt>;
+    type State = WorkAttempt;
     type Action = CreateOrAdopt<ManifestWork>;
 
     const NAME: &'static str = "drover-addon";
 
-    fn plan(&self, cache: &Cache, key: &ObjectKey, last: &mut Option<Attempt>, now: Timestamp) -> Plan<Self::Action> {
-        let there = cache.addons.mcas.get(key).filter(|addon| addon.metadata.deletion_timestamp.is_none());
-        let Some(on_cluster) = there else {
-            *last = None;
-            cache.addons.workshop.forget(key);
-            // What its agent was allowed to do goes with it.
-            return Plan { enqueue: vec![(Controller::Permission, key.clone())], ..Plan::default() };
-        };
-        let addon_key = ObjectKey::cluster_wide(&key.name);
-        let Some(addon) = cache.addons.cmas.get(&addon_key) else { return Plan::default() };
-        if addon.metadata.deletion_timestamp.is_some() || !is_managed(addon) {
-            return Plan::default();
+    fn plan(&self, cache: &Cache, key: &ObjectKey, last: &mut WorkAttempt, now: Timestamp) -> Plan<Self::Action> {
+        if cache.addons.mcas.get(key).is_none_or(|addon| addon.metadata.deletion_timestamp.is_some()) {
+            cache.addons.render_cache.forget(key);
         }
-        let snapshot = cache.addons.snapshot(&addon_key);
-        let record = cache.configs.rollout(&addon_key);
-        let steps = record.zip(snapshot).map(|(record, snapshot)| {
-            let shelf = Shelf::of(cache, addon);
-            let subject = Subject { cache, on_cluster, shelf: &shelf, now };
-            let rejection =
-                |set: &SetFingerprint| last.as_ref().filter(|it| it.set == *set)?.rejections.first().map(str::to_owned);
-            progress::follow(&subject, record, snapshot, &rejection)
-        });
-        let Steps { status, works, set, enqueue } = steps.unwrap_or_default();
-        attempt(last, set);
-        // An object can not be written twice in one step: what it is comes before what is said of it.
-        let write = with_inheritance(cache, key, on_cluster, addon, snapshot).or(status);
-        let Works { writes, creations } = works;
-        Plan { ordered: write.into_iter().collect(), parallel: writes, actions: creations, enqueue, ..Plan::default() }
+        on_cluster::plan(cache, key, last, now)
     }
 
     fn sent(
         &self,
         _: &ObjectKey,
-        last: &mut Option<Attempt>,
+        last: &mut WorkAttempt,
         part: PlanPart<'_, Self::Action>,
         result: &WriteResult,
         _: Timestamp,
     ) {
-        let Some(attempt) = last else { return };
-        let why = match part {
-            PlanPart::Write(write) if write.kind().is::<ManifestWork>() => {
-                result.objection().map(|why| could_not(write, why))
-            }
-            PlanPart::Action(action) => result.objection().map(|why| could_not(action, why)),
-            PlanPart::Write(_) | PlanPart::Event(_) => return,
-        };
-        if let Some(work) = part.object() {
-            attempt.rejections.record_as(work, why, result);
-        }
+        on_cluster::sent(last, part, result);
     }
-}
-
-/// Gives an add-on what it has from its ClusterManagementAddOn, from its cluster and from its placement; nothing if it has it.
-fn with_inheritance(
-    cache: &Cache,
-    key: &ObjectKey,
-    on_cluster: &ManagedClusterAddOn,
-    addon: &ClusterManagementAddOn,
-    snapshot: Option<&Snapshot<Set>>,
-) -> Option<Write> {
-    let cluster = cache.cluster(&ClusterName::from(&*key.namespace)).map(|cluster| &**cluster);
-    let inherited = inherited(on_cluster, addon, cluster);
-    let assignment =
-        snapshot.and_then(|snapshot| assignment(cache, key, on_cluster, addon, snapshot)).unwrap_or(Assignment::Stays);
-    Write::update(on_cluster, &assigned(&inherited, &assignment))
-}
-
-/// The version that a cluster was given, if the template of its placement's add-ons asks for one. Nothing if nobody decides for the
-/// cluster, or what it was given is not known: that is no reason to take anything away.
-fn assignment(
-    cache: &Cache,
-    key: &ObjectKey,
-    on_cluster: &ManagedClusterAddOn,
-    addon: &ClusterManagementAddOn,
-    snapshot: &Snapshot<Set>,
-) -> Option<Assignment> {
-    let addon_key = ObjectKey::cluster_wide(&key.name);
-    let entry = snapshot.entry(&ClusterName::from(&*key.namespace))?;
-    let Some(placement) = entry.source.placement() else {
-        return Some(Assignment::Nothing);
-    };
-    let entry = listed(addon).iter().find(|entry| entry.placement == *placement)?;
-    if entry.addon_template.as_ref().is_none_or(|template| template.version().is_none()) {
-        return Some(Assignment::Nothing);
-    }
-    let given = Given::read(&on_cluster.status.as_ref()?.conditions)?;
-    let sets = cache.configs.rollout(&addon_key)?.status.iter().flat_map(|status| &status.sets);
-    let set = sets.into_iter().find(|set| set.fingerprint == given.set)?;
-    Some(set.version.clone().map_or(Assignment::Nothing, Assignment::Version))
 }
 
 #[cfg(test)]
@@ -153,16 +49,18 @@ mod tests {
         addon::ClusterManagementAddOn,
         drover::AddOnRollout,
         names::{ASSIGNED_VERSION_ANNOTATION, GIVEN, INSTALLED_ANNOTATION, LIFECYCLE_ANNOTATION, PROVEN},
-        work::ManifestWorkSpec,
     };
-    use drover_engine::revision::{Set, markers::Verdict};
+    use drover_engine::{
+        addon::on_cluster::with_inheritance,
+        revision::{Set, markers::Verdict},
+    };
     use drover_runtime::informer::Refusal;
     use serde_json::{Value, json};
 
     use super::*;
     use crate::addon::{
         Rollouts,
-        scene::{Scene, drain, named, noon, words},
+        scene::{Scene, drain, named, words},
     };
 
     /// A fleet with an add-on on a cluster, and how many writes it takes to bring that up to date.
@@ -362,32 +260,5 @@ mod tests {
         scene.cache.refuse_templates(Refusal::Failing, &scene.queues);
         roll_out(&mut scene);
         assert_eq!(words(&scene.plan(&addons(), &one())), [""; 0]);
-    }
-
-    #[test]
-    fn rejection_of_one_revision_says_nothing_about_the_next() {
-        let [first, second] = [SET, "fedcba9876543210"].map(|set| set.parse::<SetFingerprint>().expect("a revision"));
-        let reject = |last: &mut Option<Attempt>| {
-            let mut work = ManifestWork::new("addon-hello-deploy-0", ManifestWorkSpec::default());
-            work.metadata.namespace = Some("one".to_owned());
-            let action = CreateOrAdopt::new(work);
-            let result = WriteResult::Forbidden("no more room".to_owned());
-            AddOns.sent(&one(), last, PlanPart::Action(&action), &result, noon());
-        };
-        let rejection =
-            |last: &Option<Attempt>| last.as_ref().and_then(|attempt| attempt.rejections.first().map(str::to_owned));
-        let mut last = None;
-        reject(&mut last);
-        assert_eq!(rejection(&last), None, "nothing was tried");
-        attempt(&mut last, Some(first.clone()));
-        reject(&mut last);
-        attempt(&mut last, Some(first));
-        let why = "could not Create ManifestWork one/addon-hello-deploy-0: no more room";
-        assert_eq!(rejection(&last).as_deref(), Some(why));
-        attempt(&mut last, Some(second));
-        assert_eq!(rejection(&last), None);
-        reject(&mut last);
-        attempt(&mut last, None);
-        assert!(last.is_none(), "all works are as they are to be");
     }
 }

@@ -8,6 +8,7 @@ use drover_api::{
     drover::AddOnRollout,
 };
 use drover_engine::{
+    addon::resolver::ConfigResolver,
     plan::{Plan, PlanPart, PlanStep, Write, WriteResult},
     tracker::Dirty,
 };
@@ -25,7 +26,7 @@ use kube::{Resource, api::ObjectMeta};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::{rollout::Rollouts, shelf::Shelf};
+use super::rollout::Rollouts;
 use crate::{
     cache::{Cache, Queues},
     upgrade::ClusterUpgrades,
@@ -161,7 +162,7 @@ impl Scene {
             json!({ "group": "addon.open-cluster-management.io", "resource": "addontemplates", "name": addon });
         self.set::<ClusterManagementAddOn>(None, addon, json!({ "spec": { "defaultConfigs": [config] } }));
         let cma = self.cache.addons.cmas.get(&ObjectKey::cluster_wide(addon)).expect("it is there");
-        let set = Shelf::of(&self.cache, cma).configured(None, None).expect("it can be had").set;
+        let set = ConfigResolver::of(&self.cache, cma).configured(None, None).expect("it can be had").set;
         let (sets, owner) = ([set.stored(noon())], cma.controller_owner_ref(&()));
         let metadata = json!({ "ownerReferences": [owner] });
         self.set::<AddOnRollout>(None, addon, json!({ "metadata": metadata, "status": { "sets": sets } }));
@@ -181,9 +182,9 @@ impl Scene {
         state.downcast_ref().expect("a name is that of one controller")
     }
 
-    fn take_state<R: Reconciler<Cache, Key = ObjectKey>>(&mut self, key: &ObjectKey) -> Box<R::State> {
+    fn take_state<R: Reconciler<Cache, Key = ObjectKey>>(&mut self, key: &ObjectKey) -> R::State {
         let state = self.states.remove(&(R::NAME, key.clone()));
-        state.map_or_else(Box::default, |state| state.downcast().expect("a name is that of one controller"))
+        state.map_or_else(R::State::default, |state| *state.downcast().expect("a name is that of one controller"))
     }
 
     /// The members that have changed since a controller last planned for a key.
@@ -209,7 +210,7 @@ impl Scene {
     {
         let mut state = self.take_state::<R>(key);
         controller.sent(key, &mut state, part, result, noon());
-        self.states.insert((R::NAME, key.clone()), state);
+        self.states.insert((R::NAME, key.clone()), Box::new(state));
     }
 
     /// Tells a controller that all writes of its last plan were accepted.
@@ -250,7 +251,7 @@ impl Scene {
         for (controller, key) in &plan.enqueue {
             self.queues.enqueue(*controller, key);
         }
-        self.states.insert((R::NAME, key.clone()), state);
+        self.states.insert((R::NAME, key.clone()), Box::new(state));
         let views = Cache::views();
         for write in plan.ordered.iter().chain(&plan.parallel) {
             assert!(views.has(write.kind().view), "the answer to {write} enters no cache");

@@ -15,6 +15,7 @@ use drover_api::{
     reference::ClusterName,
 };
 use drover_engine::{
+    addon,
     certificate::{
         CLIENT_SIGNER,
         request::{awaits_certificate, is_decided},
@@ -35,7 +36,6 @@ use drover_runtime::{
 use k8s_openapi::{api::certificates::v1::CertificateSigningRequest, jiff::Timestamp};
 use kube::ResourceExt;
 
-use super::progress;
 use crate::{
     cache::{Cache, Queues},
     cluster::decide,
@@ -241,7 +241,7 @@ fn later(now: Timestamp) -> Plan<Sign> {
 /// The template of an add-on on a cluster, by which its agent registers; nothing if that is not known, or there is none.
 fn blueprint(cache: &Cache, addon: &ObjectKey, now: Timestamp) -> Option<Arc<Blueprint>> {
     let on_cluster = cache.addons.mcas.get(addon).filter(|addon| addon.metadata.deletion_timestamp.is_none())?;
-    progress::making(cache, on_cluster, now)?.blueprint().cloned()
+    addon::on_cluster::render_state(cache, on_cluster, now)?.blueprint().cloned()
 }
 
 impl Reconciler<Cache> for AddOnRequests {

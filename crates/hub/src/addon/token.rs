@@ -150,18 +150,18 @@ fn remove<K: Writable>(stored: Option<&K>) -> Option<Write> {
     stored.filter(|stored| stored.meta().deletion_timestamp.is_none()).map(Write::delete)
 }
 
-impl Cache {
-    /// Marks the add-on in a namespace that something was made for, so that it comes back if it was removed.
-    pub(crate) fn mark_tokens(&self, namespace: &str, addon: Option<&str>, queues: &Queues) {
+impl Queues {
+    /// Enqueues the add-on in a namespace that something was created for, so that it is created again if it was removed.
+    pub(crate) fn mark_tokens(&self, namespace: &str, addon: Option<&str>) {
         if let Some(addon) = addon {
-            queues.tokens.mark(ObjectKey::namespaced(namespace, addon));
+            self.tokens.mark(ObjectKey::namespaced(namespace, addon));
         }
     }
 
-    /// Marks an add-on whose agent proves itself by tokens, or did.
-    pub(super) fn mark_token_user(&self, change: &Change<ManagedClusterAddOn>, queues: &Queues) {
+    /// Enqueues an add-on whose agent authenticates by tokens, or did.
+    pub(super) fn mark_token_user(&self, change: &Change<ManagedClusterAddOn>) {
         if [&change.old, &change.new].into_iter().flatten().any(|addon| token_infrastructure::is_concerned(addon)) {
-            queues.tokens.mark(change.key.clone());
+            self.tokens.mark(change.key.clone());
         }
     }
 }
@@ -172,7 +172,7 @@ impl Tracks<ServiceAccount> for Cache {
     }
 
     fn changed(&mut self, change: &Change<ServiceAccount>, queues: &Queues) {
-        self.mark_tokens(&change.key.namespace, token_infrastructure::addon_of_account(&change.key.name), queues);
+        queues.mark_tokens(&change.key.namespace, token_infrastructure::addon_of_account(&change.key.name));
     }
 }
 
@@ -182,7 +182,7 @@ impl Tracks<Role> for Cache {
     }
 
     fn changed(&mut self, change: &Change<Role>, queues: &Queues) {
-        self.mark_tokens(&change.key.namespace, token_infrastructure::addon_of_role(&change.key.name), queues);
+        queues.mark_tokens(&change.key.namespace, token_infrastructure::addon_of_role(&change.key.name));
     }
 }
 

@@ -305,7 +305,7 @@ impl Tracks<RoleBinding> for Cache {
             }
             queues.addons.mark(addon);
         } else if let Some(addon) = token_infrastructure::addon_of_role(&change.key.name) {
-            self.mark_tokens(&change.key.namespace, Some(addon), queues);
+            queues.mark_tokens(&change.key.namespace, Some(addon));
         } else {
             self.mark_cluster(&ClusterName::from(&*change.key.namespace), queues);
         }

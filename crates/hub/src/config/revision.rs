@@ -6,7 +6,6 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
-    time::Duration,
 };
 
 use drover_api::{
@@ -15,23 +14,18 @@ use drover_api::{
     grammar::SpecHash,
 };
 use drover_engine::{
-    addon::config_revision,
+    addon::config_revision::{self, Retention, retention},
     plan::{NoAction, Plan, Write},
     revision::template_types,
 };
 use drover_runtime::{
     cache::Tracks,
-    clock::after,
     controller::Reconciler,
     store::{Change, ObjectKey, Store},
 };
 use k8s_openapi::jiff::Timestamp;
 
 use crate::cache::{Cache, Queues};
-
-/// How long a revision is kept that nobody needs. Whoever makes one says only afterwards what for, and who has lost what it needed it for
-/// may say so again.
-const GRACE: Duration = Duration::from_mins(1);
 
 /// The revisions that are kept, and the rollouts that need them.
 pub(super) struct Kept {
@@ -145,8 +139,8 @@ impl Kept {
     }
 
     /// Whether a rollout needs a content, as far as that can be told.
-    fn is_needed(&self, content: Content<'_>) -> bool {
-        at(&self.needed_by, content).next().is_some() || self.rollouts.unknown().next().is_some()
+    pub(super) fn is_needed(&self, group_resource: &ConfigGroupResource, hash: &SpecHash) -> bool {
+        at(&self.needed_by, (group_resource, hash)).next().is_some() || self.rollouts.unknown().next().is_some()
     }
 }
 
@@ -214,28 +208,19 @@ impl Reconciler<Cache> for Revisions {
 
     const NAME: &'static str = "drover-config-revision";
 
-    fn plan(&self, cache: &Cache, key: &ObjectKey, idle_since: &mut Option<Timestamp>, now: Timestamp) -> Plan {
-        let idle = cache.configs.kept.revisions.get(key).filter(|revision| is_idle(cache, revision));
-        let Some(revision) = idle else {
-            *idle_since = None;
+    fn plan(&self, cache: &Cache, key: &ObjectKey, unused_since: &mut Option<Timestamp>, now: Timestamp) -> Plan {
+        let revision = cache.configs.kept.revisions.get(key);
+        let Some(revision) = revision.filter(|revision| revision.metadata.deletion_timestamp.is_none()) else {
+            *unused_since = None;
             return Plan::default();
         };
-        // A clock that was set back does not make it stay for longer.
-        let since = idle_since.map_or(now, |since| since.min(now));
-        *idle_since = Some(since);
-        let due = after(since, GRACE);
-        if now < due {
-            return Plan { wake: Some(due), ..Plan::default() };
+        let (group_resource, hash) = content_of(revision);
+        match retention(cache.configs.sources(group_resource, hash), unused_since, now) {
+            Retention::Keep => Plan::default(),
+            Retention::Until(time) => Plan { wake: Some(time), ..Plan::default() },
+            Retention::Delete => Plan::from_iter([Write::delete(&**revision)]),
         }
-        [Write::delete(&**revision)].into_iter().collect()
     }
-}
-
-/// Whether nobody needs a revision, and it is not on its way out.
-fn is_idle(cache: &Cache, revision: &ConfigRevision) -> bool {
-    let (group_resource, hash) = content_of(revision);
-    let is_going = revision.metadata.deletion_timestamp.is_some();
-    !is_going && !cache.configs.kept.is_needed((group_resource, hash)) && !cache.configs.is_live(group_resource, hash)
 }
 
 /// What has to be written so that the contents of a set are kept, as far as there still is what has them.

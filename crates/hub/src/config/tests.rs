@@ -10,7 +10,11 @@ use drover_api::{
     cluster::ManagedCluster,
     drover::{AddOnRollout, ConfigRevision, SetConfig},
 };
-use drover_engine::{addon::config_revision, hash::spec_hash, plan::Verb};
+use drover_engine::{
+    addon::{config_revision, rollout::AddOnRolloutState},
+    hash::spec_hash,
+    plan::Verb,
+};
 use drover_runtime::{
     cache::{SharedCache, Tracks},
     clock::{ManualClock, after},
@@ -358,7 +362,8 @@ fn a_change_concerns_those_who_refer_to_it() {
 /// What is done about the rollouts of an add-on.
 fn roll_out(scene: &Scene, addon: &str) -> Vec<String> {
     let rollouts = Rollouts;
-    let plan = rollouts.plan(&scene.cache.read(), &ObjectKey::cluster_wide(addon), &mut Default::default(), noon());
+    let plan =
+        rollouts.plan(&scene.cache.read(), &ObjectKey::cluster_wide(addon), &mut AddOnRolloutState::default(), noon());
     plan.ordered.iter().chain(&plan.parallel).map(ToString::to_string).collect()
 }
 

@@ -1,13 +1,13 @@
 //! What agents of add-ons may do on the hub, and until when.
 
 use drover_api::cluster::ManagedCluster;
-use drover_engine::revision::Set;
+use drover_engine::{addon, registration::permission::bindings, revision::Set};
 use serde_json::{Value, json};
 
 use super::*;
 use crate::addon::{
+    render_cache::{RenderCache, RenderRequest},
     scene::{Scene, noon, words},
-    workshop::{Commission, Workshop},
 };
 
 const BINDING: &str = "open-cluster-management:hello:one:clusterrole:cm-admin";
@@ -39,7 +39,7 @@ fn make(scene: &Scene) {
     let on_cluster = scene.cache.addons.mcas.get(&key()).expect("it is there");
     let record = scene.cache.configs.rollout(&ObjectKey::cluster_wide("hello")).expect("it is there");
     let set = Set::read(&record.status.as_ref().expect("it has a status").sets[0]);
-    scene.cache.addons.workshop.make(&Commission { cache: &scene.cache, on_cluster, set: &set });
+    scene.cache.addons.render_cache.make(&RenderRequest { cache: &scene.cache, on_cluster, set: &set });
 }
 
 /// The same, with what its agent may do.
@@ -105,10 +105,15 @@ fn whoever_looks_at_the_add_on_of_a_cluster_that_is_shut_out_sees_what_is_to_go_
     shut_out(&mut scene);
     let seen = |scene: &Scene| {
         let on_cluster = scene.cache.addons.mcas.get(&key()).expect("it is there");
-        let making = progress::making(&scene.cache, on_cluster, noon()).expect("it is known what it was given");
-        let bindings = Bindings::made(&scene.cache, on_cluster, &making).expect("it is known what they are to be");
+        let state =
+            addon::on_cluster::render_state(&scene.cache, on_cluster, noon()).expect("it is known what it was given");
+        let bindings =
+            AgentBindings::rendered(&scene.cache, on_cluster, &state).expect("it is known what they are to be");
         let writes: Vec<_> = bindings.writes().iter().map(Write::to_string).collect();
-        (writes, bindings.registered() == Some(Registered::Failed(SHUT_OUT)))
+        (
+            writes,
+            matches!(bindings.registered(), Some(Registered::Failed(why)) if why.starts_with("the cluster is not accepted")),
+        )
     };
     assert_eq!(seen(&scene), (vec![DELETE.to_owned()], false));
     scene.gone::<RoleBinding>(Some("one"), BINDING);
@@ -125,7 +130,7 @@ fn a_server_that_was_not_reached_has_refused_nothing() {
 fn an_agent_that_runs_keeps_what_it_may_do_when_its_template_is_lost_or_can_not_be_read() {
     let mut scene = bound();
     // As a hub finds it that is started again.
-    scene.cache.addons.workshop = Workshop::default();
+    scene.cache.addons.render_cache = RenderCache::default();
     scene.cache.list_own_types(&[], &scene.queues);
     assert_eq!(writes(&mut scene), [""; 0], "its content is kept nowhere");
     let mut scene = bound();

@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
-use drover_api::addon::{ConfigGroupResource, ManagedClusterAddOn};
-use drover_engine::plan::Subresource;
+use drover_api::{
+    addon::{ClusterManagementAddOn, ConfigGroupResource, ManagedClusterAddOn},
+    drover::AddOnRolloutSpec,
+};
+use drover_engine::plan::{Subresource, Write};
 use drover_runtime::clock::after;
 use serde_json::{Value, json};
 

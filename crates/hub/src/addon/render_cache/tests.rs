@@ -1,7 +1,7 @@
 //! How often works are made, for whom, and why.
 
 use drover_api::{addon::ConfigGroupResource, work::ManifestWork};
-use drover_engine::plan::Plan;
+use drover_engine::{addon::resolver::ConfigResolver, plan::Plan};
 use serde_json::{Value, json};
 
 use super::*;
@@ -9,7 +9,6 @@ use crate::{
     addon::{
         Rollouts,
         scene::{Scene, drain, words},
-        shelf::Shelf,
     },
     adopt::CreateOrAdopt,
 };
@@ -64,7 +63,7 @@ fn work(scene: &mut Scene) -> Vec<String> {
 
 /// How often works have been made.
 fn renderings(scene: &Scene) -> u32 {
-    let metrics = scene.cache.addons.workshop.metrics.encode();
+    let metrics = scene.cache.addons.render_cache.metrics.encode();
     let line = r#"drover_steps_total{controller="drover-addon",step="render"} "#;
     metrics.lines().find_map(|found| found.strip_prefix(line)).map_or(0, |count| count.parse().expect("a number"))
 }
@@ -74,12 +73,14 @@ fn store(scene: &mut Scene, cluster: &str, status: &Value) {
     let key = ObjectKey::namespaced(cluster, "hello");
     let on_cluster = scene.cache.addons.mcas.get(&key).expect("it is there");
     let addon = scene.cache.addons.cmas.get(&ObjectKey::cluster_wide("hello")).expect("it is there");
-    let shelf = Shelf::of(&scene.cache, addon);
+    let shelf = ConfigResolver::of(&scene.cache, addon);
     let own = shelf.own(on_cluster).expect("it has its own").overrides.expect("they can be had");
     let set = shelf.configured(None, None).expect("it can be had").set.with(&own);
-    let commission = Commission { cache: &scene.cache, on_cluster, set: &set };
-    let Making::Made(blueprint, _) = scene.cache.addons.workshop.look(&commission) else { panic!("it was made") };
-    let mut rendering = commission.render(&blueprint, &Holds::new()).expect("it can be made");
+    let request = RenderRequest { cache: &scene.cache, on_cluster, set: &set };
+    let RenderState::Rendered(blueprint, _) = scene.cache.addons.render_cache.look(&request) else {
+        panic!("it was made")
+    };
+    let mut rendering = request.render(&blueprint, &Holds::new()).expect("it can be made");
     let mut work = serde_json::to_value(rendering.works.remove(0).work).expect("a work");
     work["status"] = status.clone();
     scene.set::<ManifestWork>(Some(cluster), "addon-hello-deploy-0", work);
@@ -146,17 +147,20 @@ fn what_was_made_is_known_without_a_look_at_the_settings() {
     let key = ObjectKey::namespaced("two", "hello");
     let on_cluster = scene.cache.addons.mcas.get(&key).expect("it is there").clone();
     let addon = scene.cache.addons.cmas.get(&ObjectKey::cluster_wide("hello")).expect("it is there").clone();
-    let shelf = Shelf::of(&scene.cache, &addon);
+    let shelf = ConfigResolver::of(&scene.cache, &addon);
     let own = shelf.own(&on_cluster).expect("it has its own").overrides.expect("they can be had");
     let set = shelf.configured(None, None).expect("it can be had").set.with(&own);
     // The settings are gone, and kept nowhere.
     scene.cache.list_configs(&settings(), Vec::new(), &scene.queues);
-    let commission = Commission { cache: &scene.cache, on_cluster: &on_cluster, set: &set };
-    assert!(commission.is_lost());
-    let looked = scene.cache.addons.workshop.look(&commission);
-    assert!(matches!(looked, Making::Made(..)), "nobody has to ask for them again");
-    scene.cache.addons.workshop.forget(&key);
-    assert!(matches!(scene.cache.addons.workshop.look(&commission), Making::Former(Some(_))), "now it can not be told");
+    let request = RenderRequest { cache: &scene.cache, on_cluster: &on_cluster, set: &set };
+    assert!(request.is_lost());
+    let looked = scene.cache.addons.render_cache.look(&request);
+    assert!(matches!(looked, RenderState::Rendered(..)), "nobody has to ask for them again");
+    scene.cache.addons.render_cache.forget(&key);
+    assert!(
+        matches!(scene.cache.addons.render_cache.look(&request), RenderState::Former(Some(_))),
+        "now it can not be told"
+    );
     assert_eq!(renderings(&scene), before);
 }
 

@@ -1,4 +1,4 @@
-//! What is remembered and told of an add-on's rollouts.
+//! What is recorded of an add-on's rollouts, and reported on the add-on.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -8,12 +8,18 @@ use drover_api::{
     grammar::SetFingerprint,
     reference::PlacementRef,
 };
-use drover_engine::{
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::ResourceExt;
+
+use super::planner::RolloutPlanner;
+use crate::{
     addon::{
         configuration::{Problem, asks_by_hub_config},
         entries::listed,
+        facts::AddOnFacts,
         published::{self, Clusters, Overview, PlacementProgress},
         registry,
+        resolver::ConfigResolver,
         words::{Counts, Progress, Vocabulary},
     },
     condition::{self, Holds, Says},
@@ -22,11 +28,6 @@ use drover_engine::{
     rollout::{Course, Plan, Rollout, Sets, TargetError, Wish},
     steering::Steering,
 };
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use kube::ResourceExt;
-
-use super::case::Case;
-use crate::addon::shelf::Shelf;
 
 /// How many rollouts that have ended are remembered.
 const HISTORY: usize = 20;
@@ -34,10 +35,10 @@ const HISTORY: usize = 20;
 /// The condition that says whether all that an add-on asks for can be done.
 const ACCEPTED: &str = "Accepted";
 
-/// What is remembered and told of an add-on's rollouts.
-pub(super) struct Summary<'a> {
-    pub(super) case: &'a Case<'a>,
-    pub(super) shelf: &'a Shelf<'a>,
+/// What is recorded of an add-on's rollouts, and reported on the add-on.
+pub(super) struct StatusUpdate<'a, F> {
+    pub(super) planner: &'a RolloutPlanner<'a, F>,
+    pub(super) resolver: &'a ConfigResolver<'a, F>,
     pub(super) wishes: &'a [Wish<Set>],
     pub(super) sets: &'a Sets<Set>,
     pub(super) planned: &'a Plan<Set>,
@@ -45,10 +46,10 @@ pub(super) struct Summary<'a> {
     pub(super) rollout: &'a Rollout<Set>,
 }
 
-impl Summary<'_> {
-    /// What is remembered.
-    pub(super) fn status(&self) -> AddOnRolloutStatus {
-        let former = self.case.record.status.clone().unwrap_or_default();
+impl<F: AddOnFacts> StatusUpdate<'_, F> {
+    /// The status of the record.
+    pub(super) fn record(&self) -> AddOnRolloutStatus {
+        let former = self.planner.record.status.clone().unwrap_or_default();
         let courses = || self.rollout.entries().iter().zip(&self.planned.courses);
         let placements = courses().filter_map(|(entry, course)| match &entry.source {
             Source::Listed(placement) => {
@@ -66,8 +67,8 @@ impl Summary<'_> {
             progress: Some(format!("{}/{}", totals.proven + totals.overridden, totals.total)),
             failed: Some(totals.failed),
             message: self.message(),
-            observed_generation: self.case.addon.metadata.generation,
-            sets: registry::keep(&former.sets, self.sets, &needed, self.case.now),
+            observed_generation: self.planner.addon.metadata.generation,
+            sets: registry::keep(&former.sets, self.sets, &needed, self.planner.now),
             defaults,
             placements: placements.collect(),
             acknowledged: self.acknowledged.clone(),
@@ -139,22 +140,22 @@ impl Summary<'_> {
         } else {
             (Holds::No, "Refused", problems.join("; "))
         };
-        let generation = self.case.addon.metadata.generation;
+        let generation = self.planner.addon.metadata.generation;
         let says = Says { type_: ACCEPTED, holds, reason, message: &message, generation };
-        condition::with(former, says, self.case.now)
+        condition::with(former, says, self.planner.now)
     }
 
     /// What can not be done of what is asked for.
     fn complaints(&self) -> Vec<String> {
         let steering =
-            Steering::read(self.case.addon.annotations(), self.rollout.entries().iter().map(|entry| &entry.source));
+            Steering::read(self.planner.addon.annotations(), self.rollout.entries().iter().map(|entry| &entry.source));
         let problems = self.courses().filter_map(|(_, course)| course.problem.as_ref()).map(ToString::to_string);
-        let choice = self.case.mistake().map(|mistake| mistake.to_string());
+        let choice = self.planner.mistake().map(|mistake| mistake.to_string());
         let all: BTreeSet<_> = steering.complaints.into_iter().chain(problems).chain(choice).collect();
         all.into_iter().collect()
     }
 
-    /// What is told on the add-on itself.
+    /// The status of the add-on itself.
     pub(super) fn addon_status(&self) -> ClusterManagementAddOnStatus {
         let set = |name: &Option<SetFingerprint>| name.as_ref().and_then(|name| self.sets.get(name)).map(|set| &**set);
         let notes: Vec<_> = self.courses().map(|(_, course)| note(course)).collect();
@@ -184,16 +185,16 @@ impl Summary<'_> {
             others: nobody.map(|(_, course)| self.progress(course)),
         };
         let overview = Overview {
-            stored: self.case.addon.status.as_ref(),
-            generation: self.case.addon.metadata.generation,
+            stored: self.planner.addon.status.as_ref(),
+            generation: self.planner.addon.metadata.generation,
             vocabulary: self.vocabulary(),
-            defaults: &self.shelf.defaults(),
+            defaults: &self.resolver.defaults(),
             placements: &placements,
             clusters,
-            supported_versions: &self.shelf.versions.supported,
-            default_version: self.shelf.versions.default.as_ref(),
+            supported_versions: &self.resolver.versions.supported,
+            default_version: self.resolver.versions.default.as_ref(),
         };
-        published::progressions(&overview, self.case.now)
+        published::progressions(&overview, self.planner.now)
     }
 
     /// What an entry is configured to, whatever somebody holds it at: the add-on's manager writes the same. What the hub may not read is
@@ -204,9 +205,9 @@ impl Summary<'_> {
         match wish.configured.as_ref()? {
             Ok(goal) => Some(Arc::clone(&goal.set)),
             Err(TargetError::Configuration(Problem::Forbidden(_))) => {
-                let mut placements = listed(self.case.addon).iter();
+                let mut placements = listed(self.planner.addon).iter();
                 let placement = placements.find(|entry| Some(&entry.placement) == source.placement());
-                self.shelf.listed(placement).map(Arc::new)
+                self.resolver.listed(placement).map(Arc::new)
             }
             Err(_) => None,
         }
@@ -216,7 +217,7 @@ impl Summary<'_> {
     fn vocabulary(&self) -> Vocabulary {
         let wanted = self.courses().filter_map(|(_, course)| self.sets.get(course.progress.wanted.as_ref()?));
         let by_hub_config = wanted.map(|set| &**set).find(|set| asks_by_hub_config(set));
-        self.shelf.vocabulary(by_hub_config)
+        self.resolver.vocabulary(by_hub_config)
     }
 
     /// What is going on with the clusters of an entry, as far as there is a word for it.

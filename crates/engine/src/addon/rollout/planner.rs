@@ -1,107 +1,102 @@
-//! One add-on, with everything that its rollouts are decided by.
+//! Plans the rollouts of one add-on.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use drover_api::{
-    addon::{ClusterManagementAddOn, ManagedClusterAddOn},
+    addon::{ClusterManagementAddOn, ClusterManagementAddOnStatus, ManagedClusterAddOn},
     drover::{Acknowledged, AcknowledgedCluster, AddOnRollout, AddOnRolloutStatus, RolloutProgress},
     grammar::{SetFingerprint, Version, WindowSize},
     names::{AVAILABLE, INSTALLED_ANNOTATION, PAUSE_ANNOTATION, RETRY_ANNOTATION, SKIP_ANNOTATION},
     reference::{ClusterName, PlacementRef},
 };
-use drover_engine::{
+use k8s_openapi::jiff::Timestamp;
+use kube::ResourceExt;
+
+use super::{
+    RecordKind, RejectedRecord, recorded_revisions,
+    state::{AddOnContext, AddOnRolloutState},
+    status_update::{self, StatusUpdate},
+};
+use crate::{
     addon::{
         configuration::{ConfigName, Problem},
         entries::{entries, listed},
+        facts::AddOnFacts,
         install::{Choice, Hindrance},
+        on_cluster::{ClusterPlanner, health},
         progress::{Evidence, Maker, current},
         registry,
+        resolver::ConfigResolver,
     },
     condition::{Holds, holds},
-    plan::{Controller, Event, Plan, Write},
+    plan::{Controller, Event, ObjectKey, Plan, Write},
     presence::Source,
     revision::{
         Overrides, Set,
         markers::{Given, Proof},
     },
     rollout::{
-        Course, Give, Goal, Happening, Hold, Plan as Planned, Rollout, Sets, Standing, Target, TargetError, Wish,
+        Course, Give, Goal, Happening, Hold, Plan as RolloutPlan, Rollout, Sets, Standing, Target, TargetError, Wish,
         member::{Member, Presence, Selection},
     },
     steering::{self, Steering},
     tracker::{BATCH, Observation},
 };
-use drover_runtime::store::ObjectKey;
-use k8s_openapi::jiff::Timestamp;
-use kube::ResourceExt;
 
-use super::{
-    record::{self, Summary},
-    refusal::{Matter, Refusal},
-};
-use crate::{
-    addon::{
-        book::{Context, Pages},
-        inventory::placement_key,
-        progress::{self, Subject},
-        shelf::Shelf,
-    },
-    cache::Cache,
-    config,
-};
-
-/// The annotations by which people steer single clusters.
+/// The annotations that steer single clusters.
 const STEERING: [&str; 3] = [PAUSE_ANNOTATION, SKIP_ANNOTATION, RETRY_ANNOTATION];
 
-/// One add-on, with everything that its rollouts are decided by.
-#[derive(Clone, Copy)]
-pub(super) struct Case<'a> {
-    pub(super) cache: &'a Cache,
+/// One add-on, with everything that its rollouts are planned from.
+pub(super) struct RolloutPlanner<'a, F> {
+    pub(super) facts: &'a F,
     pub(super) key: &'a ObjectKey,
     pub(super) addon: &'a ClusterManagementAddOn,
     pub(super) record: &'a AddOnRollout,
-    /// What the server did not take, and is not tried for now.
-    pub(super) refusal: Option<&'a Refusal>,
+    /// The record that the server has rejected, and that is not sent for now.
+    pub(super) rejected: Option<&'a RejectedRecord>,
     pub(super) now: Timestamp,
 }
 
-impl Case<'_> {
-    /// Brings the book up to date, and does what follows from it.
-    pub(super) fn follow(&self, pages: &mut Pages) -> Plan {
-        let shelf = Shelf::of(self.cache, self.addon);
-        let mut enqueue = self.look_at_clusters(pages, &shelf);
-        enqueue.extend(self.recorded_again(pages));
-        let acknowledged = self.acknowledge(pages);
-        let wishes = self.wishes(pages, &shelf);
+impl<F: AddOnFacts> RolloutPlanner<'_, F> {
+    /// Brings the derived states of clusters up to date, and plans what follows from them.
+    pub(super) fn plan(&self, state: &mut AddOnRolloutState) -> Plan {
+        let resolver = ConfigResolver::of(self.facts, self.addon);
+        let mut enqueue = self.look_at_clusters(state, &resolver);
+        enqueue.extend(self.recorded_again(state));
+        let acknowledged = self.acknowledge(state);
+        let wishes = self.wishes(state, &resolver);
         let sets = self.sets(&wishes);
         let retried = acknowledged.as_ref().and_then(|acknowledged| acknowledged.retried.as_ref()).map(|time| time.0);
-        let planned = pages.tracker.index.plan(&wishes, &sets, retried, self.now);
-        enqueue.extend(Self::say_otherwise(pages, &planned));
+        let planned = state.tracker.index.plan(&wishes, &sets, retried, self.now);
+        enqueue.extend(Self::say_otherwise(state, &planned));
         let revisions = self.revisions(&wishes);
-        let summary = Summary {
-            case: self,
-            shelf: &shelf,
+        let update = StatusUpdate {
+            planner: self,
+            resolver: &resolver,
             wishes: &wishes,
             sets: &sets,
             planned: &planned,
             acknowledged,
-            rollout: &pages.tracker.index,
+            rollout: &state.tracker.index,
         };
-        let status = summary.status();
-        let is_urgent = record::is_urgent(self.stored(), &status);
-        let (told, wake) = match pages.tracker.throttle.check(self.now) {
+        let status = update.record();
+        let is_urgent = status_update::is_urgent(self.stored(), &status);
+        let (told, wake) = match state.tracker.throttle.check(self.now) {
             Err(time) if !is_urgent && self.stored() != Some(&status) => (None, Some(time)),
-            _ => (Some(summary.addon_status()), None),
+            _ => (Some(update.addon_status()), None),
         };
-        let gives = self.gives(&planned, &sets, &shelf);
+        let gives = self.gives(&planned, &sets, &resolver);
         let mut writes = revisions;
-        if told.is_some() && !self.is_refused(Matter::Record) {
+        if told.is_some() && !self.is_record_rejected() {
             writes.extend(self.remember(status));
         }
-        let events = self.events(&pages.tracker.index, &planned);
-        pages.courses = planned.courses;
-        let wake = planned.wake.into_iter().chain(wake).chain(pages.tracker.wake()).min();
-        let together = gives.into_iter().chain(told.and_then(|status| self.tell(status))).collect();
+        let events = self.events(&state.tracker.index, &planned);
+        state.courses = planned.courses;
+        let wake = planned.wake.into_iter().chain(wake).chain(state.tracker.wake()).min();
+        let together = gives.into_iter().chain(told.and_then(|status| self.write_status(status))).collect();
         let enqueue = enqueue.iter().map(|cluster| (Controller::AddOn, self.key_on(cluster))).collect();
         Plan { ordered: writes, parallel: together, wake, events, enqueue, ..Plan::default() }
     }
@@ -117,58 +112,62 @@ impl Case<'_> {
 
     /// The clusters that were given a revision which is recorded again, so that they have something else to say. Seldom is a cluster
     /// given one before it is recorded, so that most of the time none has to be looked for.
-    fn recorded_again(&self, pages: &mut Pages) -> BTreeSet<ClusterName> {
-        let recorded = self.stored().map(recorded).unwrap_or_default();
-        let Some(before) = pages.recorded.replace(recorded.clone()) else { return BTreeSet::new() };
+    fn recorded_again(&self, state: &mut AddOnRolloutState) -> BTreeSet<ClusterName> {
+        let recorded = self.stored().map(recorded_revisions).unwrap_or_default();
+        let Some(before) = state.recorded.replace(recorded.clone()) else { return BTreeSet::new() };
         let is_new = |set: &SetFingerprint| recorded.contains(set) && !before.contains(set);
-        if !pages.tracker.index.given().any(is_new) {
+        if !state.tracker.index.given().any(is_new) {
             return BTreeSet::new();
         }
         let has_new = |member: &Member<Set>| {
             let given = member.addon.as_ref().and_then(|addon| addon.given.as_ref());
             given.is_some_and(|given| is_new(&given.set))
         };
-        let members = pages.tracker.index.members().filter(|(_, member)| has_new(member));
+        let members = state.tracker.index.members().filter(|(_, member)| has_new(member));
         members.map(|(cluster, _)| cluster.clone()).collect()
     }
 
     /// Brings the clusters in the book up to date: those that have changed, or all if that changed by which they are looked at. Returns
     /// those whose own controller has to look at them too.
-    fn look_at_clusters(&self, pages: &mut Pages, shelf: &Shelf) -> BTreeSet<ClusterName> {
+    fn look_at_clusters(
+        &self,
+        state: &mut AddOnRolloutState,
+        resolver: &ConfigResolver<'_, F>,
+    ) -> BTreeSet<ClusterName> {
         let mut enqueue = BTreeSet::new();
-        let entries = entries(self.addon, self.cache.dialect, |placement| self.per_group(placement));
+        let entries = entries(self.addon, self.facts.dialect(), |placement| self.per_group(placement));
         let steering = Steering::read(self.addon.annotations(), entries.iter().map(|entry| &entry.source));
-        let begins = pages.tracker.context().is_none() || pages.tracker.index.entries() != entries;
+        let begins = state.tracker.context().is_none() || state.tracker.index.entries() != entries;
         if begins {
-            pages.begin(Rollout::new(entries));
+            state.restart(Rollout::new(entries));
         }
-        let (templates, supported) = (shelf.templates.clone(), shelf.versions.supported.clone());
-        let context = Context { templates, supported, steering };
-        pages.tracker.set_context(context);
-        if pages.tracker.next_resync().is_some_and(|time| time <= self.now) {
-            enqueue.extend(self.moving(&pages.tracker.index));
+        let (templates, supported) = (resolver.templates.clone(), resolver.versions.supported.clone());
+        let context = AddOnContext { templates, supported, steering };
+        state.tracker.set_context(context);
+        if state.tracker.next_resync().is_some_and(|time| time <= self.now) {
+            enqueue.extend(Self::moving(&state.tracker.index));
         }
-        self.look_at_acknowledged(pages);
+        self.look_at_acknowledged(state);
         let placements: Vec<_> =
-            pages.tracker.index.entries().iter().filter_map(|entry| entry.source.placement().cloned()).collect();
-        let clusters = pages.tracker.take_dirty(self.now, || self.candidates(&placements));
+            state.tracker.index.entries().iter().filter_map(|entry| entry.source.placement().cloned()).collect();
+        let clusters = state.tracker.take_dirty(self.now, || self.candidates(&placements));
         for cluster in clusters {
             let on_cluster = self.on_cluster(&cluster);
             let is_steered =
                 on_cluster.is_some_and(|addon| STEERING.iter().any(|key| addon.annotations().contains_key(*key)));
-            let was_steered = pages.acknowledged.iter().any(|entry| entry.cluster == cluster);
+            let was_steered = state.acknowledged.iter().any(|entry| entry.cluster == cluster);
             if is_steered || was_steered {
-                pages.steered.insert(cluster.clone())
+                state.steered.insert(cluster.clone())
             } else {
-                pages.steered.remove(&cluster)
+                state.steered.remove(&cluster)
             };
-            let member = self.member(&cluster, on_cluster, pages, shelf);
-            let decides = |pages: &Pages| pages.tracker.index.standing(&cluster).map(|(entry, _)| entry);
-            let decided = decides(pages);
-            let was_there = pages.tracker.index.member(&cluster).is_some_and(|member| member.addon.is_some());
-            pages.tracker.observed(&cluster, Observation { member, wake: None });
+            let member = self.member(&cluster, on_cluster, state, resolver);
+            let decides = |state: &AddOnRolloutState| state.tracker.index.standing(&cluster).map(|(entry, _)| entry);
+            let decided = decides(state);
+            let was_there = state.tracker.index.member(&cluster).is_some_and(|member| member.addon.is_some());
+            state.tracker.observed(&cluster, Observation { member, wake: None });
             // What its placement gives it besides the set is another's, or was not told before; and who is new says what it waits for.
-            if on_cluster.is_some() && (begins || !was_there || decides(pages) != decided) {
+            if on_cluster.is_some() && (begins || !was_there || decides(state) != decided) {
                 enqueue.insert(cluster);
             }
         }
@@ -176,79 +175,77 @@ impl Case<'_> {
     }
 
     /// Brings up to date what was taken up of what people ask for on single clusters.
-    fn look_at_acknowledged(&self, pages: &mut Pages) {
+    fn look_at_acknowledged(&self, state: &mut AddOnRolloutState) {
         let acknowledged = self.stored().and_then(|status| status.acknowledged.as_ref());
         let now = acknowledged.map(|acknowledged| acknowledged.clusters.clone()).unwrap_or_default();
-        if pages.acknowledged == now {
+        if state.acknowledged == now {
             return;
         }
-        let before = std::mem::replace(&mut pages.acknowledged, now);
+        let before = std::mem::replace(&mut state.acknowledged, now);
         let is_new = |one: &&AcknowledgedCluster, others: &[AcknowledgedCluster]| !others.contains(one);
-        let gone = before.iter().filter(|one| is_new(one, &pages.acknowledged));
-        let come = pages.acknowledged.iter().filter(|one| is_new(one, &before));
+        let gone = before.iter().filter(|one| is_new(one, &state.acknowledged));
+        let come = state.acknowledged.iter().filter(|one| is_new(one, &before));
         let changed = gone.chain(come).map(|entry| entry.cluster.clone()).collect();
-        pages.tracker.mark(changed);
+        state.tracker.mark(changed);
     }
 
     /// The clusters that are on their way: a report of their works may have been missed.
-    fn moving(&self, rollout: &Rollout<Set>) -> BTreeSet<ClusterName> {
+    fn moving(rollout: &Rollout<Set>) -> BTreeSet<ClusterName> {
         let is_moving =
             |cluster: &&ClusterName| matches!(rollout.standing(cluster), Some((_, Standing::Moving { .. })));
         rollout.members().map(|(cluster, _)| cluster).filter(is_moving).cloned().collect()
     }
 
     fn per_group(&self, placement: &PlacementRef) -> Option<WindowSize> {
-        let placement = self.cache.placements.get(&placement_key(placement))?;
+        let placement = self.facts.placement(placement)?;
         let strategy = placement.spec.decision_strategy.as_ref()?.group_strategy.as_ref()?;
         strategy.clusters_per_decision_group.clone()
     }
 
     /// The clusters that the add-on may have to do with, as far as that is not known yet.
     fn candidates(&self, placements: &[PlacementRef]) -> BTreeSet<ClusterName> {
-        let with_addon =
-            self.cache.addons.on_clusters(&self.key.name).map(|on_cluster| ClusterName::from(&*on_cluster.namespace));
-        let selected = placements.iter().flat_map(|placement| self.cache.selected_by(&placement_key(placement)));
+        let with_addon = self.facts.clusters_with(&self.key.name);
+        let selected = placements.iter().flat_map(|placement| self.facts.selected_by(placement));
         with_addon.chain(selected).collect()
     }
 
     /// The add-on on a cluster. One that is on its way out is not there any more.
     fn on_cluster(&self, cluster: &ClusterName) -> Option<&ManagedClusterAddOn> {
         let key = ObjectKey::namespaced(cluster.as_str(), &self.key.name);
-        let addon = self.cache.addons.mcas.get(&key)?;
-        addon.metadata.deletion_timestamp.is_none().then_some(&**addon)
+        self.facts.on_cluster(&key).filter(|addon| addon.metadata.deletion_timestamp.is_none())
     }
 
     fn member(
         &self,
         cluster: &ClusterName,
         on_cluster: Option<&ManagedClusterAddOn>,
-        pages: &Pages,
-        shelf: &Shelf,
+        state: &AddOnRolloutState,
+        resolver: &ConfigResolver<'_, F>,
     ) -> Option<Member<Set>> {
-        let selections = self.selections(cluster, &pages.tracker.index);
+        let selections = self.selections(cluster, &state.tracker.index);
         if selections.is_empty() && on_cluster.is_none() {
             return None;
         }
-        let nothing = std::collections::BTreeMap::new();
+        let nothing = BTreeMap::new();
         let annotations = on_cluster.map_or(&nothing, |addon| addon.annotations());
-        let steering = pages.tracker.context().map(|context| &context.steering);
+        let steering = state.tracker.context().map(|context| &context.steering);
         let steering =
-            steering.map(|steering| steering.of_cluster(cluster, annotations, &pages.acknowledged)).unwrap_or_default();
-        let addon = on_cluster.map(|addon| self.presence(addon, shelf));
-        Some(Member { selections, addon, is_online: self.cache.is_online(cluster), steering })
+            steering.map(|steering| steering.of_cluster(cluster, annotations, &state.acknowledged)).unwrap_or_default();
+        let addon = on_cluster.map(|addon| self.presence(addon, resolver));
+        Some(Member { selections, addon, is_online: self.facts.is_online(cluster), steering })
     }
 
     /// An add-on that is on a cluster, as a rollout sees it.
-    fn presence(&self, addon: &ManagedClusterAddOn, shelf: &Shelf) -> Presence<Set> {
+    fn presence(&self, addon: &ManagedClusterAddOn, resolver: &ConfigResolver<'_, F>) -> Presence<Set> {
         let conditions = addon.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
-        let own = shelf.own(addon);
+        let own = resolver.own(addon);
         let overrides = own.as_ref().and_then(|own| own.overrides.as_ref().ok());
         let overrides = overrides.filter(|overrides| !overrides.is_empty()).cloned();
         let given = Given::read(conditions);
         let proof = Proof::read(conditions);
         Presence {
             runs: given.as_ref().and_then(|given| self.runs(&given.set, overrides.as_ref())),
-            proof: proof.map(|proof| self.current(proof, given.as_ref(), overrides.as_ref(), addon, shelf)),
+            proof: proof.map(|proof| self.current(proof, given.as_ref(), overrides.as_ref(), addon, resolver)),
             given,
             overrides: overrides.map(Arc::new),
             is_at_odds: own.is_some_and(|own| own.overrides.is_err()),
@@ -275,19 +272,19 @@ impl Case<'_> {
         given: Option<&Given>,
         overrides: Option<&Overrides>,
         addon: &ManagedClusterAddOn,
-        shelf: &Shelf,
+        resolver: &ConfigResolver<'_, F>,
     ) -> Proof {
         let Some(set) = given.filter(|_| proof.verdict.has_run()).and_then(|given| self.stored_set(&given.set)) else {
             return proof;
         };
         let set = overrides.map_or(set.clone(), |overrides| set.with(overrides));
-        let works = self.cache.addons.works_of(addon);
+        let works = self.facts.works_of(addon);
         let evidence = Evidence {
             addon,
             works: &works,
             set: &set,
-            supported_versions: shelf.supported(),
-            health: progress::health(self.cache),
+            supported_versions: resolver.supported(),
+            health: health(self.facts.dialect()),
             // What the works report is enough: nothing has to be rendered for it.
             maker: if set.template().is_some() { Maker::Former } else { Maker::Manager },
         };
@@ -295,29 +292,29 @@ impl Case<'_> {
     }
 
     fn selections(&self, cluster: &ClusterName, rollout: &Rollout<Set>) -> Vec<Selection> {
-        let Some(by) = self.cache.selections.get(cluster) else { return Vec::new() };
         let placements = rollout.entries().iter().enumerate();
         let placements = placements.filter_map(|(index, entry)| Some((index, entry.source.placement()?)));
-        let selections = placements.filter_map(|(index, placement)| Some((index, by.get(&placement_key(placement))?)));
-        selections.map(|(placement, chosen)| Selection { placement, group: chosen.group.clone() }).collect()
+        let selections =
+            placements.filter_map(|(index, placement)| Some((index, self.facts.selection(cluster, placement)?)));
+        selections.map(|(placement, group)| Selection { placement, group: group.clone() }).collect()
     }
 
     /// What is taken up of what people ask for.
-    fn acknowledge(&self, pages: &Pages) -> Option<Acknowledged> {
+    fn acknowledge(&self, state: &AddOnRolloutState) -> Option<Acknowledged> {
         let steered =
-            pages.steered.iter().filter_map(|cluster| Some((cluster, self.on_cluster(cluster)?.annotations())));
+            state.steered.iter().filter_map(|cluster| Some((cluster, self.on_cluster(cluster)?.annotations())));
         let former = self.stored().and_then(|status| status.acknowledged.as_ref());
         steering::acknowledge(self.addon.annotations(), steered, former, self.now)
     }
 
     /// What is wanted of the clusters of each entry.
-    fn wishes(&self, pages: &Pages, shelf: &Shelf) -> Vec<Wish<Set>> {
-        let Some(steering) = pages.tracker.context().map(|context| &context.steering) else { return Vec::new() };
-        let entries = pages.tracker.index.entries().iter();
+    fn wishes(&self, state: &AddOnRolloutState, resolver: &ConfigResolver<'_, F>) -> Vec<Wish<Set>> {
+        let Some(steering) = state.tracker.context().map(|context| &context.steering) else { return Vec::new() };
+        let entries = state.tracker.index.entries().iter();
         entries
             .map(|entry| {
                 let configured = match &entry.strategy {
-                    Ok(_) => self.configured(&entry.source, shelf),
+                    Ok(_) => self.configured(&entry.source, resolver),
                     Err(unreadable) => Some(Err(TargetError::Strategy(unreadable.clone()))),
                 };
                 let configured = configured.map(|configured| configured.and_then(|goal| self.can_be_kept(goal)));
@@ -333,15 +330,15 @@ impl Case<'_> {
     }
 
     fn is_there(&self, placement: &PlacementRef) -> bool {
-        self.cache.placements.has(&placement_key(placement))
+        self.facts.has_placement(placement)
     }
 
     /// What is wrong with how clusters are chosen.
     pub(super) fn mistake(&self) -> Option<Hindrance> {
-        self.cache.addons.choice(self.key).and_then(Choice::mistake)
+        self.facts.choice(self.key).and_then(Choice::mistake)
     }
 
-    fn configured(&self, source: &Source, shelf: &Shelf) -> Option<Target<Set>> {
+    fn configured(&self, source: &Source, resolver: &ConfigResolver<'_, F>) -> Option<Target<Set>> {
         let placement = match source {
             Source::Canaries(_) => return None,
             Source::Nobody if self.mistake() == Some(Hindrance::NoPlacements) => {
@@ -354,7 +351,7 @@ impl Case<'_> {
             Source::Listed(placement) => listed(self.addon).iter().find(|entry| entry.placement == *placement),
         };
         let former = self.stored().and_then(|status| wanted_set(status, source));
-        let configured = shelf.configured(placement, former.as_ref()).map_err(TargetError::Configuration);
+        let configured = resolver.configured(placement, former.as_ref()).map_err(TargetError::Configuration);
         Some(configured.map(|configured| {
             let set = Arc::new(configured.set);
             Goal { fingerprint: set.fingerprint(), set }
@@ -363,27 +360,27 @@ impl Case<'_> {
 
     /// What is configured, unless the server does not take what has to be written down before anybody is given it.
     fn can_be_kept(&self, goal: Goal<Set>) -> Target<Set> {
-        let is_kept = match self.refusal.map(|refusal| refusal.matter) {
+        let is_kept = match self.rejected.map(|rejected| rejected.kind) {
             None => true,
-            Some(Matter::Record) => false,
-            Some(Matter::Content) => config::missing(self.cache, goal.set.configs()).is_empty(),
+            Some(RecordKind::Rollout) => false,
+            Some(RecordKind::Content) => self.facts.missing_revisions(goal.set.configs().iter()).is_empty(),
         };
-        let why = || self.refusal.map(|refusal| refusal.why.clone()).unwrap_or_default();
+        let why = || self.rejected.map(|rejected| rejected.why.clone()).unwrap_or_default();
         if is_kept { Ok(goal) } else { Err(TargetError::Configuration(Problem::NotKept(why()))) }
     }
 
-    fn is_refused(&self, matter: Matter) -> bool {
-        self.refusal.is_some_and(|refusal| refusal.matter == matter)
+    fn is_record_rejected(&self) -> bool {
+        self.rejected.is_some_and(|rejected| rejected.kind == RecordKind::Rollout)
     }
 
     /// All sets that are wished for or remembered.
     fn sets(&self, wishes: &[Wish<Set>]) -> Sets<Set> {
         let mut sets = registry::stored(self.stored());
         for set in self.stored().into_iter().flat_map(|status| &status.sets) {
-            if let Some(lost) = set.configs.iter().find(|config| self.cache.configs.is_lost(config)) {
+            if let Some(lost) = set.configs.iter().find(|config| self.facts.is_lost(config)) {
                 sets.lose(set.fingerprint.clone(), ConfigName::of(lost));
             }
-            if Set::read(set).template().is_some() && set.epoch != self.cache.epoch {
+            if Set::read(set).template().is_some() && set.epoch != self.facts.renderer_epoch() {
                 sets.outdate(set.fingerprint.clone());
             }
         }
@@ -394,15 +391,15 @@ impl Case<'_> {
     }
 
     /// The clusters that say something else now, though nothing of theirs has changed.
-    fn say_otherwise(pages: &mut Pages, planned: &Planned<Set>) -> BTreeSet<ClusterName> {
-        let mut enqueue = pages.tracker.index.take_turned();
+    fn say_otherwise(state: &mut AddOnRolloutState, planned: &RolloutPlan<Set>) -> BTreeSet<ClusterName> {
+        let mut enqueue = state.tracker.index.take_turned();
         for (entry, course) in planned.courses.iter().enumerate() {
-            let former = pages.courses.get(entry);
+            let former = state.courses.get(entry);
             // Who is asked for something that there is not says so, and who has nothing yet says what it waits for.
             if invalid_version(former) != invalid_version(Some(course)) {
-                enqueue.extend(pages.tracker.index.decided_by(entry).cloned());
+                enqueue.extend(state.tracker.index.decided_by(entry).cloned());
             } else if wait_of(former) != wait_of(Some(course)) {
-                enqueue.extend(pages.tracker.index.newcomers(entry).cloned());
+                enqueue.extend(state.tracker.index.newcomers(entry).cloned());
             }
         }
         enqueue
@@ -410,12 +407,12 @@ impl Case<'_> {
 
     /// The contents of what is wanted, and of what is remembered, as far as they are not kept but still can be.
     fn revisions(&self, wishes: &[Wish<Set>]) -> Vec<Write> {
-        if self.refusal.is_some() {
+        if self.rejected.is_some() {
             return Vec::new();
         }
         let wanted = goals(wishes).flat_map(|goal| goal.set.configs());
         let remembered = self.stored().into_iter().flat_map(|status| &status.sets).flat_map(|set| &set.configs);
-        config::missing(self.cache, wanted.chain(remembered))
+        self.facts.missing_revisions(wanted.chain(remembered))
     }
 
     fn remember(&self, status: AddOnRolloutStatus) -> Option<Write> {
@@ -424,25 +421,24 @@ impl Case<'_> {
         Write::status(self.record, &wanted)
     }
 
-    fn tell(&self, status: drover_api::addon::ClusterManagementAddOnStatus) -> Option<Write> {
+    fn write_status(&self, status: ClusterManagementAddOnStatus) -> Option<Write> {
         let mut wanted = self.addon.clone();
         wanted.status = Some(status);
         Write::status(self.addon, &wanted)
     }
 
     /// What clusters are given now.
-    fn gives(&self, planned: &Planned<Set>, sets: &Sets<Set>, shelf: &Shelf) -> Vec<Write> {
-        planned.gives.iter().take(BATCH).filter_map(|give| self.give(give, sets, shelf)).collect()
+    fn gives(&self, planned: &RolloutPlan<Set>, sets: &Sets<Set>, resolver: &ConfigResolver<'_, F>) -> Vec<Write> {
+        planned.gives.iter().take(BATCH).filter_map(|give| self.give(give, sets, resolver)).collect()
     }
 
-    fn give(&self, give: &Give, sets: &Sets<Set>, shelf: &Shelf) -> Option<Write> {
+    fn give(&self, give: &Give, sets: &Sets<Set>, resolver: &ConfigResolver<'_, F>) -> Option<Write> {
         let on_cluster = self.on_cluster(&give.cluster)?;
-        let subject = Subject { cache: self.cache, on_cluster, shelf, now: self.now };
         let given = Given { set: give.set.clone(), since: self.now };
-        progress::given(&subject, &given, sets.get(&give.set)?)
+        ClusterPlanner { facts: self.facts, on_cluster, resolver, now: self.now }.assign(&given, sets.get(&give.set)?)
     }
 
-    fn events(&self, rollout: &Rollout<Set>, planned: &Planned<Set>) -> Vec<Event> {
+    fn events(&self, rollout: &Rollout<Set>, planned: &RolloutPlan<Set>) -> Vec<Event> {
         let happenings = planned.happenings.iter();
         happenings
             .filter_map(|(entry, happening)| {
@@ -489,11 +485,6 @@ impl Case<'_> {
             }
         })
     }
-}
-
-/// The revisions that are recorded.
-pub(super) fn recorded(status: &AddOnRolloutStatus) -> BTreeSet<SetFingerprint> {
-    status.sets.iter().map(|set| set.fingerprint.clone()).collect()
 }
 
 /// The version that clusters of an entry are asked for and that there is not.
