@@ -190,18 +190,20 @@ fn spoken(cluster: &ManagedCluster) -> Option<(&str, Timestamp)> {
     (spoken.status != "Unknown").then_some((&spoken.status, spoken.last_transition_time.0))
 }
 
-impl Cache {
-    fn mark_cluster(&self, cluster: &ClusterName, queues: &Queues) {
-        queues.clusters.mark(ObjectKey::cluster_wide(cluster.as_str()));
+impl Queues {
+    fn mark_cluster(&self, cluster: &ClusterName) {
+        self.clusters.mark(ObjectKey::cluster_wide(cluster.as_str()));
     }
 
     /// Marks the cluster whose own role, or its binding, this is.
-    fn mark_owner(&self, key: &ObjectKey, queues: &Queues) {
+    fn mark_owner(&self, key: &ObjectKey) {
         if let Some(cluster) = access::cluster_of_role(&key.name) {
-            self.mark_cluster(&cluster, queues);
+            self.mark_cluster(&cluster);
         }
     }
+}
 
+impl Cache {
     /// Marks the cluster of a namespace if somebody waits for what is in it to go.
     pub(crate) fn mark_leaving(&self, namespace: &str, queues: &Queues) {
         let key = ObjectKey::cluster_wide(namespace);
@@ -276,7 +278,7 @@ impl Tracks<ClusterRole> for Cache {
     }
 
     fn changed(&mut self, change: &Change<ClusterRole>, queues: &Queues) {
-        self.mark_owner(&change.key, queues);
+        queues.mark_owner(&change.key);
     }
 }
 
@@ -286,7 +288,7 @@ impl Tracks<ClusterRoleBinding> for Cache {
     }
 
     fn changed(&mut self, change: &Change<ClusterRoleBinding>, queues: &Queues) {
-        self.mark_owner(&change.key, queues);
+        queues.mark_owner(&change.key);
     }
 }
 
@@ -307,7 +309,7 @@ impl Tracks<RoleBinding> for Cache {
         } else if let Some(addon) = token_infrastructure::addon_of_role(&change.key.name) {
             queues.mark_tokens(&change.key.namespace, Some(addon));
         } else {
-            self.mark_cluster(&ClusterName::from(&*change.key.namespace), queues);
+            queues.mark_cluster(&ClusterName::from(&*change.key.namespace));
         }
     }
 }
@@ -319,7 +321,7 @@ impl Tracks<Lease> for Cache {
 
     fn changed(&mut self, change: &Change<Lease>, queues: &Queues) {
         let cluster = ClusterName::from(&*change.key.namespace);
-        let Some(lease) = &change.new else { return self.mark_cluster(&cluster, queues) };
+        let Some(lease) = &change.new else { return queues.mark_cluster(&cluster) };
         let renewed = |lease: &Lease| lease.spec.as_ref()?.renew_time.as_ref().map(|time| time.0);
         // A lease that nobody has renewed yet counts from when it was made.
         let made = || lease.metadata.creation_timestamp.as_ref().map(|time| time.0);

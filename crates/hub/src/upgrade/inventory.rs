@@ -178,7 +178,7 @@ impl Cache {
                 by.any(|placement| self.upgrades.followers.get(placement).is_some_and(|all| all.contains(key)))
             };
             if blueprint.has_selector() || has_part() || is_selected() {
-                self.look_again_at_part(key, &name, queues);
+                queues.mark_upgrade_on(key, &name);
             }
         }
     }
@@ -190,16 +190,19 @@ impl Cache {
         }
     }
 
-    fn look_again_at_part(&self, upgrade: &ObjectKey, cluster: &ClusterName, queues: &Queues) {
-        queues.upgrades.mark_with(upgrade.clone(), Dirty::member(cluster));
-    }
-
     /// Takes note of a change of what has that name on a cluster.
     fn part_changed(&mut self, part_name: &str, cluster: &ClusterName, queues: &Queues) {
         self.upgrades.sort(part_name, cluster);
         if let Some(upgrade) = self.upgrades.named.get(part_name).cloned() {
-            self.look_again_at_part(&upgrade, cluster, queues);
+            queues.mark_upgrade_on(&upgrade, cluster);
         }
+    }
+}
+
+impl Queues {
+    /// Enqueues an upgrade because one of its clusters has changed.
+    fn mark_upgrade_on(&self, upgrade: &ObjectKey, cluster: &ClusterName) {
+        self.upgrades.mark_with(upgrade.clone(), Dirty::member(cluster));
     }
 }
 
