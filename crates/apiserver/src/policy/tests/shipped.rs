@@ -22,7 +22,7 @@ const SHIPPED: [&str; 11] = [
     include_str!("../../../../../deploy/policies/report-work.yaml"),
     include_str!("../../../../../deploy/policies/use-placement.yaml"),
 ];
-const WORLD: &str = include_str!("../../../../cli/tests/policies.yaml");
+const WORLD: &str = include_str!("../../../../scenarios/tests/policies.yaml");
 const HUB: &str = include_str!("../../../../../deploy/hub/role.yaml");
 const SECURITY: &str = include_str!("../../../../../docs/security.md");
 const SET_LABEL: &str = "cluster.open-cluster-management.io/clusterset";

@@ -85,7 +85,7 @@ fn sequences() -> Vec<(&'static str, Vec<Step>)> {
         "large",
         "expiry",
     ];
-    let folder = repository().join("crates/cli/tests/scenarios/differential");
+    let folder = repository().join("crates/scenarios/tests/scenarios/differential");
     let read = |name: &'static str| (name, step::read(&folder.join(name).with_extension("yaml")));
     let mut sequences: Vec<_> = written.into_iter().map(read).collect();
     sequences.extend(generated::sequences());

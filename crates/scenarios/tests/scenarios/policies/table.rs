@@ -1,4 +1,4 @@
-//! The table. The objects that are changed, and everybody's roles, are in `crates/cli/tests/policies.yaml` and in
+//! The table. The objects that are changed, and everybody's roles, are in `crates/scenarios/tests/policies.yaml` and in
 //! `docs/security.md`.
 
 use drover_api::names::{CLUSTER_AVAILABLE, CLUSTER_NAME_LABEL, HUB_ACCEPTED, TEMPLATE_BINDING_LABEL};

@@ -210,7 +210,7 @@ impl Drop for Process {
 impl Process {
     /// The hub as a process of its own, once it is running.
     fn start(world: &World, identity: &str) -> Self {
-        let mut hub = Command::new(env!("CARGO_BIN_EXE_drover"));
+        let mut hub = Command::new(env!("CARGO_BIN_EXE_drover-under-test"));
         hub.args(["hub", "--health-listen", "127.0.0.1:0", "--identity", identity]);
         hub.arg("--kubeconfig").arg(world.kubeconfig());
         let mut hub = Self(hub.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("drover can be run"));
@@ -285,7 +285,7 @@ async fn the_command_runs_the_hub_and_releases_the_lease(world: World) {
 
 async fn the_command_says_what_is_missing(world: World) {
     let complaint = |kubeconfig: &Path| {
-        let mut hub = Command::new(env!("CARGO_BIN_EXE_drover"));
+        let mut hub = Command::new(env!("CARGO_BIN_EXE_drover-under-test"));
         hub.args(["hub", "--health-listen", "127.0.0.1:0", "--kubeconfig"]).arg(kubeconfig);
         let output = hub.output().expect("drover can be run");
         assert!(!output.status.success());

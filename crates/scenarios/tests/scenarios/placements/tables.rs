@@ -50,7 +50,7 @@ async fn kubectl_shows_what_became_of_a_fleet(world: World) {
         let table = world.kubectl(["get", kind, "--namespace", &namespace]).await.success();
         shown.push(format!("$ kubectl get {kind}\n{}", without_age(&table)));
     }
-    golden::assert_matches("crates/cli/tests/golden/kubectl-get-fleet.txt", &shown.join("\n"));
+    golden::assert_matches("crates/scenarios/tests/golden/kubectl-get-fleet.txt", &shown.join("\n"));
     hub.stop().await;
 }
 

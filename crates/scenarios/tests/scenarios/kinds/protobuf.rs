@@ -18,7 +18,7 @@ use crate::documents::repository;
 const ENOUGH: usize = 10;
 
 pub(super) async fn protobuf_is_read_as_the_server_writes_json(world: World) {
-    let objects = fs::read(repository().join("crates/cli/tests/built-in-kinds.yaml")).expect("the file is there");
+    let objects = fs::read(repository().join("crates/scenarios/tests/built-in-kinds.yaml")).expect("the file is there");
     world.kubectl_with_input(["create", "-f", "-"], &objects).await.success();
     for kind in kinds().iter().filter(|kind| kind.origin == Origin::BuiltIn) {
         let paths = paths(&world, kind).await;

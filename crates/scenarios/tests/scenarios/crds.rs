@@ -19,16 +19,16 @@ async fn a_server_takes_what_drover_crds_prints_and_kubectl_shows_it(world: Worl
     for crd in drover_api::crds() {
         wait::until(&crds, &crd.name_any(), "it is established", is_established).await;
     }
-    golden::assert_matches("crates/cli/tests/golden/kubectl-get.txt", &kubectl_get(&world).await);
+    golden::assert_matches("crates/scenarios/tests/golden/kubectl-get.txt", &kubectl_get(&world).await);
     let explained = world.kubectl(["explain", "clustermanagementaddon.spec.installStrategy"]).await.success();
-    golden::assert_matches("crates/cli/tests/golden/kubectl-explain.txt", &explained);
+    golden::assert_matches("crates/scenarios/tests/golden/kubectl-explain.txt", &explained);
 }
 
 /// What `kubectl get` prints for an object of each kind.
 async fn kubectl_get(world: &World) -> String {
     let namespace = world.namespace_named("cluster1").await;
     let mut shown = Vec::new();
-    for object in read::<Value>(&repository().join("crates/cli/tests/one-of-each-kind.yaml")) {
+    for object in read::<Value>(&repository().join("crates/scenarios/tests/one-of-each-kind.yaml")) {
         let document = Document::new(object);
         if let Err(refused) = document.store(world, &namespace).await {
             panic!("{} {}: {}", document.kind(), document.name(), refused.message);
@@ -57,7 +57,7 @@ fn is_established(crd: &CustomResourceDefinition) -> bool {
 }
 
 fn printed() -> Vec<u8> {
-    let output = Command::new(env!("CARGO_BIN_EXE_drover")).arg("crds").output().expect("drover can be run");
+    let output = Command::new(env!("CARGO_BIN_EXE_drover-under-test")).arg("crds").output().expect("drover can be run");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     output.stdout
 }
@@ -78,7 +78,7 @@ fn every_policy_is_printed_after_the_definitions() {
 #[test]
 fn the_folder_deploy_crds_is_what_the_types_make() {
     let fresh = tempfile::tempdir().expect("there is room for temporary files");
-    let written = Command::new(env!("CARGO_BIN_EXE_drover")).arg("crds").arg("--output-dir").arg(fresh.path()).output();
+    let written = Command::new(env!("CARGO_BIN_EXE_drover-under-test")).arg("crds").arg("--output-dir").arg(fresh.path()).output();
     assert!(written.expect("drover can be run").status.success());
     let folder = |path: &std::path::Path| {
         let entries = fs::read_dir(path).expect("the folder is there").map(|entry| entry.expect("readable").path());

@@ -46,7 +46,7 @@ impl Process {
     }
 
     fn with(options: &[(&str, &Path)]) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_drover"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_drover-under-test"));
         command.args(["agent", "--health-listen", "127.0.0.1:0"]);
         for (option, value) in options {
             command.arg(option).arg(value);

@@ -14,7 +14,7 @@ const ADDED: [&str; 3] = [".spec.leaseDurationSeconds", ".spec.clusterSelector",
 
 #[test]
 fn objects_pass_through_the_types_unchanged() {
-    let tests = repository().join("crates/cli/tests");
+    let tests = repository().join("crates/scenarios/tests");
     let others = ["both-versions.yaml", "full-status.yaml", "one-of-each-kind.yaml"].map(|name| tests.join(name));
     let mut changes = Vec::new();
     let mut passed = 0;

@@ -24,7 +24,7 @@ drover_testkit::scenarios! {
 async fn every_example_is_accepted_and_comes_back_whole(world: World) {
     let namespace = world.namespace("examples").await;
     let mut complaints = Vec::new();
-    let full_status = repository().join("crates/cli/tests/full-status.yaml");
+    let full_status = repository().join("crates/scenarios/tests/full-status.yaml");
     for file in example_files().into_iter().chain([full_status]) {
         for object in read::<Value>(&file) {
             complaints.extend(complaint(&world, &namespace, &file, object).await);

@@ -46,7 +46,7 @@ pub(super) fn sequences() -> Vec<(&'static str, Vec<Step>)> {
 }
 
 fn every_kind() -> Vec<Step> {
-    let file = repository().join("crates/cli/tests/scenarios/differential/kinds.yaml");
+    let file = repository().join("crates/scenarios/tests/scenarios/differential/kinds.yaml");
     let subjects: Vec<Subject> = read::<Vec<Subject>>(&file).into_iter().flatten().collect();
     let mut steps = vec![namespace("kinds")];
     for subject in &subjects {

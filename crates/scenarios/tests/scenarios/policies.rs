@@ -35,7 +35,7 @@ async fn everybody_may_do_what_the_table_says(world: World) {
     hub.stop().await;
     world.namespace_named("fleet").await;
     world.kubectl_with_input(["apply", "--server-side", "-f", "-"], documented_roles().as_bytes()).await.success();
-    let scene = repository().join("crates/cli/tests/policies.yaml");
+    let scene = repository().join("crates/scenarios/tests/policies.yaml");
     // By force, because the hub has put c1 into the default set.
     let apply = ["apply", "--server-side", "--force-conflicts", "-f", scene.to_str().expect("a path is text")];
     world.kubectl(apply).await.success();

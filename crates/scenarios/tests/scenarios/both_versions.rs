@@ -15,7 +15,7 @@ drover_testkit::scenarios! {
 
 async fn what_is_written_as_one_version_is_read_as_the_other(world: World) {
     let namespace = world.namespace("versions").await;
-    let objects = read::<Value>(&repository().join("crates/cli/tests/both-versions.yaml"));
+    let objects = read::<Value>(&repository().join("crates/scenarios/tests/both-versions.yaml"));
     let kinds = ["ClusterManagementAddOn", "ManagedClusterAddOn", "AddOnDeploymentConfig"];
     for (kind, version) in kinds.iter().flat_map(|kind| [(kind, "v1alpha1"), (kind, "v1beta1")]) {
         let api_version = format!("addon.open-cluster-management.io/{version}");

@@ -30,7 +30,7 @@ impl Program {
 
     /// Starts a command of `drover`.
     pub(crate) fn drover<T: AsRef<OsStr>>(name: &str, args: impl IntoIterator<Item = T>) -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_drover"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_drover-under-test"));
         command.args([name, "--health-listen", "127.0.0.1:0"]).args(args);
         Self::start(&format!("drover {name}"), command)
     }

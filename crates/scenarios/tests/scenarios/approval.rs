@@ -58,7 +58,7 @@ struct Field {
 
 impl Field {
     async fn new(world: World) -> Self {
-        let kinds = repository().join("crates/cli/tests/operators.yaml");
+        let kinds = repository().join("crates/scenarios/tests/operators.yaml");
         apply(&world.client(), read(&kinds)).await;
         let definitions = Api::<CustomResourceDefinition>::all(world.client());
         for kind in ["subscriptions", "installplans", "clusterserviceversions"] {
@@ -169,7 +169,7 @@ impl Field {
 
     /// Starts what the Job of an upgrade of these operators starts.
     fn start(&self, operators: &OperatorUpgrades, timeout: Duration) -> Running {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_drover"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_drover-under-test"));
         command.args(arguments(&work(operators, timeout, &approver())));
         command.arg("--kubeconfig").arg(&self.kubeconfig).env("RUST_LOG", "warn");
         Running::of(command)

@@ -52,7 +52,7 @@ pub(super) struct Differences(Vec<(Accepted, [Regex; 3])>);
 
 impl Differences {
     pub(super) fn read() -> Self {
-        let file = repository().join("crates/cli/tests/scenarios/differential/differences.yaml");
+        let file = repository().join("crates/scenarios/tests/scenarios/differential/differences.yaml");
         let accepted = read::<Vec<Accepted>>(&file).into_iter().flatten();
         let whole = |pattern: &str| Regex::new(&format!("^(?:{pattern})$")).expect("a valid pattern");
         let with_patterns = |accepted: Accepted| {

@@ -57,7 +57,7 @@ async fn define(world: &World) {
 }
 
 fn drover(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_drover"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_drover-under-test"));
     command.args(arguments);
     command
 }
