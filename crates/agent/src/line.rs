@@ -4,13 +4,14 @@
 //! request goes out under the new certificate.
 
 use std::{
-    sync::{Arc, PoisonError, RwLock},
+    sync::Arc,
     task::{Context, Poll},
 };
 
 use futures_util::future::BoxFuture;
 use http::{Request, Response, StatusCode};
 use kube::{Client, client::Body};
+use parking_lot::RwLock;
 use tokio::sync::watch;
 use tower::Service;
 
@@ -32,7 +33,7 @@ impl Line {
 
     /// From now on requests go out by this client.
     pub(crate) fn exchange(&self, client: Client) {
-        *self.0.current.write().unwrap_or_else(PoisonError::into_inner) = client;
+        *self.0.current.write() = client;
         self.0.is_stranger.send_replace(false);
     }
 
@@ -58,7 +59,7 @@ impl Line {
     }
 
     fn current(&self) -> Client {
-        self.0.current.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.current.read().clone()
     }
 
     fn observe(&self, status: StatusCode) {

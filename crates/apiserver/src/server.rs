@@ -20,10 +20,11 @@ mod settle;
 mod update;
 mod watch;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::Arc;
 
 use drover_runtime::clock::Clock;
 use k8s_openapi::jiff::{Timestamp, tz::TimeZone};
+use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
@@ -100,20 +101,20 @@ impl Server {
 
     /// What is served now.
     pub(crate) fn served(&self) -> Arc<Served> {
-        Arc::clone(&self.served.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.served.read())
     }
 
     /// Who may do what now.
     pub(crate) fn rules(&self) -> RwLockReadGuard<'_, Rules> {
-        self.rules.read().unwrap_or_else(PoisonError::into_inner)
+        self.rules.read()
     }
 
     fn policies(&self) -> RwLockReadGuard<'_, Policies> {
-        self.policies.read().unwrap_or_else(PoisonError::into_inner)
+        self.policies.read()
     }
 
     pub(crate) fn owners(&self) -> MutexGuard<'_, Owners> {
-        self.owners.lock().unwrap_or_else(PoisonError::into_inner)
+        self.owners.lock()
     }
 
     /// The time, as objects have it.

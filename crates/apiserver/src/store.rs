@@ -16,12 +16,9 @@ mod tests;
 mod watch;
 mod writer;
 
-use std::{
-    path::PathBuf,
-    sync::{Arc, RwLockWriteGuard},
-    time::Duration,
-};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
+use parking_lot::RwLockWriteGuard;
 use serde_json::Value;
 
 pub use history::{Change, Event, Keep};

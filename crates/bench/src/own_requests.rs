@@ -1,12 +1,13 @@
 //! The requests that this program itself sends: a server does not tell in its counts who has sent what, so they are taken out.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use http::{Method, Request, Response, StatusCode, header::CONTENT_TYPE};
 use kube::{
     Client, Config,
     client::{Body, ClientBuilder},
 };
+use parking_lot::{Mutex, MutexGuard};
 use tower::util::{MapRequestLayer, MapResponseLayer};
 
 use crate::server_counts::{Requests, Sort};
@@ -44,7 +45,7 @@ impl OwnRequests {
 
     /// Numbers are whole whatever happened to who counted them.
     fn requests(&self) -> MutexGuard<'_, Requests> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -3,10 +3,7 @@
 //! Watches placements, their decisions, clusters, sets, bindings and scores. Its key is a placement. It writes
 //! PlacementDecisions, additions before removals, and the placement's status.
 
-use std::{
-    collections::BTreeSet,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::collections::BTreeSet;
 
 use drover_api::{
     cluster::{Placement, PlacementDecision, PlacementDecisionSpec, PlacementDecisionStatus, PlacementStatus},
@@ -25,6 +22,7 @@ use drover_engine::{
 use drover_runtime::{controller::Reconciler, metrics::Metrics, store::ObjectKey};
 use k8s_openapi::jiff::Timestamp;
 use kube::{Resource, ResourceExt};
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::cache::Cache;
 
@@ -90,7 +88,7 @@ impl Judging {
     }
 
     fn found(&self) -> MutexGuard<'_, Found> {
-        self.found.lock().unwrap_or_else(PoisonError::into_inner)
+        self.found.lock()
     }
 }
 

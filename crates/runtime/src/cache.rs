@@ -1,13 +1,11 @@
 //! The cache that all controllers of a process share, and how objects enter it.
 
-use std::{
-    fmt,
-    sync::{Arc, PoisonError, RwLock, RwLockReadGuard},
-};
+use std::{fmt, sync::Arc};
 
 use drover_engine::plan::Controller;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::{Resource, api::ObjectMeta};
+use parking_lot::{RwLock, RwLockReadGuard};
 use serde::de::DeserializeOwned;
 
 use crate::{
@@ -111,12 +109,12 @@ impl<F: Caches> SharedCache<F> {
     ///
     /// A panic while the cache was changed has left at most one change unfinished, which the next event or list repairs.
     pub fn read(&self) -> RwLockReadGuard<'_, F> {
-        self.0.cache.read().unwrap_or_else(PoisonError::into_inner)
+        self.0.cache.read()
     }
 
     /// Changes something in the cache that is in no store.
     pub fn update<T>(&self, change: impl FnOnce(&mut F, &F::Queues) -> T) -> T {
-        change(&mut self.0.cache.write().unwrap_or_else(PoisonError::into_inner), &self.0.queues)
+        change(&mut self.0.cache.write(), &self.0.queues)
     }
 
     /// Takes note of an object as it is now.

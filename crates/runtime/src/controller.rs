@@ -8,7 +8,7 @@ use std::{
     fmt,
     panic::AssertUnwindSafe,
     pin::pin,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Arc, OnceLock},
 };
 
 use drover_engine::plan::{Event, Plan, PlanPart, PlanStep, Write, WriteResult};
@@ -16,6 +16,7 @@ pub use drover_engine::tracker::KeyState;
 use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
 use k8s_openapi::jiff::Timestamp;
 use kube::Client;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::{sync::Semaphore, task::JoinSet, time::Instant};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, error, warn};
@@ -256,7 +257,7 @@ impl<F: Caches, R: Reconciler<F>> Controller<F, R> {
     }
 
     fn states(&self) -> MutexGuard<'_, BTreeMap<R::Key, R::State>> {
-        self.states.lock().unwrap_or_else(PoisonError::into_inner)
+        self.states.lock()
     }
 
     /// Plans, and carries the plan out. After a wait it is planned anew: meanwhile much may have changed.

@@ -2,8 +2,6 @@
 
 mod memory;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use drover_engine::plan::Event;
 use k8s_openapi::{
     api::events::v1::{Event as ApiEvent, EventSeries},
@@ -13,6 +11,7 @@ use kube::{
     Api, Client, ResourceExt,
     api::{ObjectMeta, Patch, PatchParams, PostParams},
 };
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::json;
 
 use self::memory::{Memory, Said};
@@ -87,7 +86,7 @@ impl Recorder {
     }
 
     fn memory(&self) -> MutexGuard<'_, Memory> {
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+        self.memory.lock()
     }
 }
 
@@ -160,7 +159,7 @@ mod tests {
         }
 
         fn pages(&self) -> MutexGuard<'_, Pages> {
-            self.0.lock().unwrap()
+            self.0.lock()
         }
     }
 

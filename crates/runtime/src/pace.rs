@@ -6,16 +6,12 @@
 
 mod throttle;
 
-use std::{
-    error::Error,
-    fmt, io,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{error::Error, fmt, io, sync::Arc, time::Duration};
 
 use axum::http::Request;
 use drover_engine::plan::WriteResult;
 use kube::{Client, client::Body};
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 use tower::service_fn;
 use tracing::{info, warn};
@@ -121,7 +117,7 @@ impl Pace {
     }
 
     fn throttle(&self) -> MutexGuard<'_, Throttle> {
-        self.0.throttle.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.throttle.lock()
     }
 }
 
@@ -269,7 +265,7 @@ mod tests {
 
     impl io::Write for Ink {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().unwrap().write(bytes)
+            self.0.lock().write(bytes)
         }
 
         fn flush(&mut self) -> io::Result<()> {
@@ -360,7 +356,7 @@ mod tests {
                 place.send(async { Ok(()) }).await.expect("it is written");
             }
         }
-        let told = String::from_utf8(ink.0.lock().unwrap().clone()).unwrap();
+        let told = String::from_utf8(ink.0.lock().clone()).unwrap();
         let lines: Vec<_> = told.lines().collect();
         assert_eq!(lines.len(), 4, "{told}");
         for (line, what) in lines.iter().zip(["more slowly", "full speed", "more slowly", "full speed"]) {

@@ -7,7 +7,7 @@ use std::{
     fs,
     net::{Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
 use axum::body::{Body, to_bytes};
@@ -23,6 +23,7 @@ use kube::{
     Client, Config,
     config::{KubeConfigOptions, Kubeconfig},
 };
+use parking_lot::{Mutex, MutexGuard};
 use rustls::{
     RootCertStore, ServerConfig,
     crypto::ring::default_provider,
@@ -139,7 +140,7 @@ impl Proxy {
 }
 
 fn lock(seen: &Mutex<Vec<Seen>>) -> MutexGuard<'_, Vec<Seen>> {
-    seen.lock().unwrap_or_else(PoisonError::into_inner)
+    seen.lock()
 }
 
 fn tls(pki: &Pki, clients: &[u8]) -> ServerConfig {

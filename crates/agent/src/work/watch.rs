@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
@@ -19,6 +19,7 @@ use kube::{
     api::{DynamicObject, PartialObjectMeta},
     runtime::watcher,
 };
+use parking_lot::{Mutex, MutexGuard};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{
@@ -116,8 +117,8 @@ impl KindWatch {
         }
     }
 
-    fn listed(&self) -> std::sync::MutexGuard<'_, BTreeSet<ObjectKey>> {
-        self.listed.lock().unwrap_or_else(PoisonError::into_inner)
+    fn listed(&self) -> MutexGuard<'_, BTreeSet<ObjectKey>> {
+        self.listed.lock()
     }
 }
 

@@ -1,12 +1,8 @@
 //! Regular expressions as Kubernetes means them: in the syntax of RE2 as Go has it, where `\d`, `\w` and `\s` are about ASCII.
 
-use std::{
-    collections::HashMap,
-    iter::Peekable,
-    str::Chars,
-    sync::{LazyLock, Mutex, PoisonError},
-};
+use std::{collections::HashMap, iter::Peekable, str::Chars, sync::LazyLock};
 
+use parking_lot::Mutex;
 use regex::Regex;
 
 /// How many regular expressions are remembered: more than all definitions of a usual server have.
@@ -15,7 +11,7 @@ const REMEMBERED: usize = 1000;
 /// Compiles a regular expression, unless that was done before: compiling takes long, and every version of a kind has the same ones.
 pub(crate) fn compile(pattern: &str) -> Result<Regex, String> {
     static COMPILED: LazyLock<Mutex<HashMap<String, Regex>>> = LazyLock::new(Mutex::default);
-    let compiled = || COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+    let compiled = || COMPILED.lock();
     if let Some(regex) = compiled().get(pattern) {
         return Ok(regex.clone());
     }

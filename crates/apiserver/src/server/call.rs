@@ -1,8 +1,9 @@
 //! A request, from what was sent to what is answered: who may ask that, what it is about, and who does it.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::{
@@ -260,11 +261,11 @@ impl Call<'_> {
     }
 
     pub(crate) fn warn(&self, warnings: impl IntoIterator<Item = String>) {
-        self.warnings.lock().unwrap_or_else(PoisonError::into_inner).extend(warnings);
+        self.warnings.lock().extend(warnings);
     }
 
     fn taken_warnings(&self) -> Vec<String> {
-        std::mem::take(&mut self.warnings.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut self.warnings.lock())
     }
 
     /// Reads a body that is an object of the kind, and what it says twice.

@@ -1,6 +1,6 @@
 //! What follows from a change of an object: the kinds, rights and policies that are in force, and what there is to tidy up.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -61,14 +61,14 @@ impl Server {
         let Subject { kind, key, .. } = subject;
         match (kind.group.as_str(), kind.plural.as_str()) {
             (RBAC, _) => {
-                let mut rules = self.rules.write().unwrap_or_else(PoisonError::into_inner);
+                let mut rules = self.rules.write();
                 match self.store.get(key) {
                     Some(stored) => rules.apply(&kind.kind, &stored.value()),
                     None => rules.remove(&kind.kind, subject.namespace.as_deref().unwrap_or_default(), &subject.name),
                 }
             }
             (ADMISSION, _) => {
-                let mut policies = self.policies.write().unwrap_or_else(PoisonError::into_inner);
+                let mut policies = self.policies.write();
                 match self.store.get(key) {
                     Some(stored) => policies.apply(&kind.kind, &stored.value()),
                     None => policies.remove(&kind.kind, &subject.name),
@@ -81,7 +81,7 @@ impl Server {
 
     /// Serves what a definition says now.
     fn serve(&self, subject: &Subject) {
-        let mut served = self.served.write().unwrap_or_else(PoisonError::into_inner);
+        let mut served = self.served.write();
         let crd = self.store.get(&subject.key).map(|stored| stored.value());
         let changed = match crd.filter(is_established) {
             Some(crd) => served.with(definition::kind(&crd)),

@@ -6,7 +6,7 @@
 mod cluster;
 mod record;
 
-use std::{collections::BTreeMap, path::PathBuf, sync::Mutex, time::Duration};
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use anyhow::{Context as _, bail};
 use clap::{ArgGroup, Args};
@@ -21,6 +21,7 @@ use kube::{
     Api, Client, CustomResourceExt as _,
     api::{Patch, PatchParams},
 };
+use parking_lot::Mutex;
 use serde_json::json;
 
 use self::{
@@ -253,11 +254,11 @@ impl Approver {
     }
 
     fn note(&self, decision: &Decision) {
-        *self.last.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(decision.clone());
+        *self.last.lock() = Some(decision.clone());
     }
 
     fn decided(&self) -> Option<Decision> {
-        self.last.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+        self.last.lock().clone()
     }
 
     /// Which operators are not upgraded, and why.

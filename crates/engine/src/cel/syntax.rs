@@ -5,7 +5,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, LazyLock, Mutex, PoisonError},
+    sync::{Arc, LazyLock},
 };
 
 use kube_cel::cel::{
@@ -13,6 +13,7 @@ use kube_cel::cel::{
     common::ast::SourceInfo,
     parser::{ParseErrors, Parser},
 };
+use parking_lot::Mutex;
 
 /// How many expressions are remembered: more than all definitions and policies of a usual server have.
 const REMEMBERED: usize = 2000;
@@ -54,7 +55,7 @@ pub fn parse_with_places<T: Send>(
 }
 
 fn parsed(source: &str) -> Result<IdedExpr, ParseErrors> {
-    let remembered = || PARSED.lock().unwrap_or_else(PoisonError::into_inner);
+    let remembered = || PARSED.lock();
     if let Some(tree) = remembered().get(source).map(Arc::clone) {
         return Ok(IdedExpr::clone(&tree));
     }

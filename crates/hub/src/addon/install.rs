@@ -6,7 +6,6 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     mem,
-    sync::{Mutex, PoisonError},
     time::Duration,
 };
 
@@ -29,6 +28,7 @@ use drover_runtime::{
 };
 use k8s_openapi::jiff::Timestamp;
 use kube::{Resource, ResourceExt};
+use parking_lot::Mutex;
 use tracing::{info, warn};
 
 use super::inventory::placement_key;
@@ -81,7 +81,7 @@ impl Installs {
         key: &ObjectKey,
         installation: &Installation<'a>,
     ) -> Option<Vec<&'a ManagedClusterAddOn>> {
-        let mut adoption = self.adoption.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut adoption = self.adoption.lock();
         if matches!(*adoption, Adoption::Begins) {
             *adoption = Adoption::Of(cache.addons.cmas.iter().map(|(key, _)| key.clone()).collect());
         }

@@ -1,9 +1,6 @@
 //! Renders the works of add-ons from templates, once for each set of inputs.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use drover_api::{
     addon::{AddOnDeploymentConfigSpec, ManagedClusterAddOn},
@@ -24,6 +21,7 @@ use drover_engine::{
 };
 use drover_runtime::{controller::Reconciler, metrics::Metrics, store::ObjectKey};
 use kube::ResourceExt;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::AddOns;
 use crate::cache::Cache;
@@ -189,11 +187,11 @@ impl RenderCache {
     }
 
     fn blueprints(&self) -> MutexGuard<'_, Blueprints> {
-        self.blueprints.lock().unwrap_or_else(PoisonError::into_inner)
+        self.blueprints.lock()
     }
 
     fn rendered(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, (RenderInputs, Arc<RenderedWorks>)>> {
-        self.rendered.lock().unwrap_or_else(PoisonError::into_inner)
+        self.rendered.lock()
     }
 }
 

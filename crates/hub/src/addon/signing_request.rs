@@ -4,11 +4,7 @@
 //! cluster, which alone has a namespace, when what that says of its requests may be out of date. It writes the decision and the certificate, and
 //! on the add-on the condition `drover.dev/CertificatesSigned` when it could not.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use drover_api::{
     addon::{ManagedClusterAddOn, RegistrationSpec},
@@ -35,6 +31,7 @@ use drover_runtime::{
 };
 use k8s_openapi::{api::certificates::v1::CertificateSigningRequest, jiff::Timestamp};
 use kube::ResourceExt;
+use parking_lot::{Mutex, MutexGuard};
 
 use crate::{
     cache::{Cache, Queues},
@@ -104,7 +101,7 @@ impl AddOnRequests {
     }
 
     fn attempts(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, Attempt>> {
-        self.attempts.lock().unwrap_or_else(PoisonError::into_inner)
+        self.attempts.lock()
     }
 
     /// Takes note of what is tried now, and says why it could not be done before.

@@ -4,7 +4,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
 
 use drover_api::cluster::ManagedCluster;
@@ -19,6 +19,7 @@ use k8s_openapi::{
     jiff::Timestamp,
 };
 use kube::ResourceExt;
+use parking_lot::Mutex;
 use tracing::info;
 
 use crate::{cache::Cache, signer::Sign};
@@ -47,7 +48,7 @@ impl SigningRequests {
     /// Takes note of what a request waits for, and says whether that is news.
     fn is_news(&self, cache: &Cache, request: &ObjectKey, what: Wait) -> bool {
         let requests = &cache.belongings.requests;
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut told = self.told.lock();
         // Nobody tells of requests that have gone, so their names must not pile up.
         if told.len() > requests.count() {
             told.retain(|request, _| requests.has(request));

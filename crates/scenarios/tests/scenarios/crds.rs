@@ -78,7 +78,11 @@ fn every_policy_is_printed_after_the_definitions() {
 #[test]
 fn the_folder_deploy_crds_is_what_the_types_make() {
     let fresh = tempfile::tempdir().expect("there is room for temporary files");
-    let written = Command::new(env!("CARGO_BIN_EXE_drover-under-test")).arg("crds").arg("--output-dir").arg(fresh.path()).output();
+    let written = Command::new(env!("CARGO_BIN_EXE_drover-under-test"))
+        .arg("crds")
+        .arg("--output-dir")
+        .arg(fresh.path())
+        .output();
     assert!(written.expect("drover can be run").status.success());
     let folder = |path: &std::path::Path| {
         let entries = fs::read_dir(path).expect("the folder is there").map(|entry| entry.expect("readable").path());

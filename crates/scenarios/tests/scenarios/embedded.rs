@@ -201,7 +201,8 @@ fn what_is_wrong_is_said_and_what_to_do_about_it() {
     let told = complaint(Process::spawn(&data, "127.0.0.1:0"));
     assert!(told.contains("store.redb") && told.contains("drover:"), "{told}");
 
-    let without = Command::new(env!("CARGO_BIN_EXE_drover-under-test")).args(["hub", "--embedded"]).output().expect("it runs");
+    let without =
+        Command::new(env!("CARGO_BIN_EXE_drover-under-test")).args(["hub", "--embedded"]).output().expect("it runs");
     let told = String::from_utf8_lossy(&without.stderr).into_owned();
     assert!(!without.status.success() && told.contains("--data-dir"), "{told}");
 }

@@ -1,13 +1,10 @@
 //! The life of a process, as the server sees it: what it writes, and how many writes it lives to see answered.
 
-use std::{
-    future::pending,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{future::pending, sync::Arc, time::Duration};
 
 use http::{Method, Request, Response};
 use kube::{Client, client::Body};
+use parking_lot::Mutex;
 use tokio::{sync::Notify, time::timeout};
 
 /// What a process sends to the server, and how many writes it lives to see answered.
@@ -81,7 +78,7 @@ impl Life {
     }
 
     fn change<T>(&self, change: impl FnOnce(&mut Deeds) -> T) -> T {
-        change(&mut self.deeds.lock().unwrap_or_else(PoisonError::into_inner))
+        change(&mut self.deeds.lock())
     }
 
     pub(crate) fn writes(&self) -> Vec<String> {

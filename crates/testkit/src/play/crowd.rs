@@ -9,7 +9,7 @@ mod member;
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Debug,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Weak},
     time::Duration,
 };
 
@@ -22,6 +22,7 @@ use kube::{
     api::{Patch, PatchParams, PostParams},
     runtime::{WatchStreamExt, watcher},
 };
+use parking_lot::{Mutex, MutexGuard};
 use tokio::{
     sync::mpsc::{self, UnboundedReceiver, UnboundedSender},
     task::JoinSet,
@@ -128,7 +129,7 @@ impl Watched for ManifestWork {
 impl Stage {
     /// The clusters. What a panic left behind is as good as before: each change is one assignment.
     fn members(&self) -> MutexGuard<'_, BTreeMap<String, Member>> {
-        self.members.lock().unwrap_or_else(PoisonError::into_inner)
+        self.members.lock()
     }
 
     /// Changes something of a cluster and has it looked at, unless that is going on already: then it sees the change anyway.

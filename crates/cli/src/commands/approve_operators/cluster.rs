@@ -1,9 +1,6 @@
 //! What a cluster has of operators, kept up to date by watching.
 
-use std::{
-    fmt::Debug,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{fmt::Debug, sync::Arc};
 
 use drover_api::olm::{ClusterServiceVersion, InstallPlan, Subscription};
 use drover_engine::upgrade::approval::{Decision, Facts, Targets, Wish, decide, pin};
@@ -14,6 +11,7 @@ use drover_runtime::{
     store::{ObjectKey, Store},
 };
 use kube::{Client, CustomResourceExt, Resource, runtime::watcher};
+use parking_lot::{Mutex, MutexGuard};
 use serde::de::DeserializeOwned;
 use tokio::sync::Notify;
 
@@ -113,7 +111,7 @@ struct Seen {
 
 impl View {
     fn stores(&self) -> MutexGuard<'_, Stores> {
-        self.0.stores.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.stores.lock()
     }
 }
 

@@ -1,9 +1,6 @@
 //! Clusters that are played: their agents take up the works of upgrades, and report what the scenario has their ClusterVersion, Jobs and actions say.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use drover_api::{
     names::{UPGRADE_LABEL, UPGRADE_PART_LABEL},
@@ -15,6 +12,7 @@ use kube::{
     api::{ListParams, Patch, PatchParams},
     runtime::{WatchStreamExt as _, watcher},
 };
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
@@ -122,7 +120,7 @@ impl Drop for Spokes {
 }
 
 fn lock(spokes: &Mutex<BTreeMap<String, Spoke>>) -> MutexGuard<'_, BTreeMap<String, Spoke>> {
-    spokes.lock().unwrap_or_else(PoisonError::into_inner)
+    spokes.lock()
 }
 
 async fn answer_all(client: Client, spokes: Arc<Mutex<BTreeMap<String, Spoke>>>) {
