@@ -6,7 +6,7 @@ pub(crate) mod request;
 use std::{
     collections::BTreeMap,
     path::PathBuf,
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{Arc, OnceLock},
     time::Duration,
 };
 
@@ -20,6 +20,7 @@ use drover_engine::{
     join::{Flaw, Hub, Verdict, judge, same_hub, subject},
 };
 use drover_runtime::{
+    backoff::Backoff,
     client,
     clock::{Clock, after},
     pace::answered,
@@ -33,6 +34,7 @@ use kube::{
     api::{ObjectMeta, Patch, PatchParams, PostParams},
     config::{KubeConfigOptions, Kubeconfig, KubeconfigError},
 };
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tracing::{info, warn};
 
@@ -43,9 +45,8 @@ use self::{
 };
 use crate::line::Line;
 
-/// How long it is waited before something is tried again: first, and at most.
-const FIRST_REST: Duration = Duration::from_secs(1);
-const LONGEST_REST: Duration = Duration::from_mins(2);
+/// How long an agent that could not join waits.
+const JOIN_BACKOFF: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_mins(2));
 /// How often it is looked whether the bootstrap kubeconfig names another hub now.
 const LOOK: Duration = Duration::from_mins(1);
 /// The name of an agent that was given none.
@@ -121,11 +122,11 @@ impl Joining {
 
     /// Takes note that credentials are of no use, whatever they say themselves.
     pub(crate) fn refuse(&self, credentials: &Credentials) {
-        *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = Some(credentials.certificate.clone());
+        *self.refused.lock() = Some(credentials.certificate.clone());
     }
 
     fn is_refused(&self, credentials: &Credentials) -> bool {
-        self.refused.lock().unwrap_or_else(PoisonError::into_inner).as_ref() == Some(&credentials.certificate)
+        self.refused.lock().as_ref() == Some(&credentials.certificate)
     }
 
     fn agent(&self) -> &str {
@@ -134,14 +135,14 @@ impl Joining {
 
     /// The agent's credentials, if it has joined, or once it has.
     pub(crate) async fn join(&self) -> Credentials {
-        let mut rest = FIRST_REST;
+        let mut failures = 0;
         loop {
             match self.try_join().await {
                 Ok(credentials) => return credentials,
                 Err(error) => warn!(cluster = %self.identity.cluster, %error, "not joined yet, and will try again"),
             }
-            self.clock.sleep(rest).await;
-            rest = (rest * 2).min(LONGEST_REST);
+            self.clock.sleep(JOIN_BACKOFF.delay(failures)).await;
+            failures += 1;
         }
     }
 
@@ -270,7 +271,7 @@ impl Joining {
                 () = self.clock.sleep_until(look) => {}
                 () = line.turned_away() => {
                     // It may have been told for a moment, by a server that is starting.
-                    self.clock.sleep(LONGEST_REST).await;
+                    self.clock.sleep(JOIN_BACKOFF.longest()).await;
                     match self.get_in(line).await {
                         Ok(None) => {}
                         Ok(Some(renewed)) => credentials = renewed,

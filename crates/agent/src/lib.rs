@@ -24,6 +24,7 @@ use drover_engine::{
     work::{RawJson, hub_hash},
 };
 use drover_runtime::{
+    backoff::Backoff,
     cache::{SharedCache, Tracks},
     clock::Clock,
     controller::Tools,
@@ -185,11 +186,10 @@ impl Life {
 
     /// Makes what the agent needs on its cluster, which may not answer at the moment.
     async fn install(&self) {
-        let mut rest = Duration::from_secs(1);
+        let mut delays = Backoff::new(Duration::from_secs(1), Duration::from_mins(1)).delays();
         while let Err(error) = install::install(&self.clusters.managed).await {
             warn!(cluster = %self.options.identity.cluster, %error, "could not install what the agent needs, and will try again");
-            self.clock.sleep(rest).await;
-            rest = (rest * 2).min(Duration::from_mins(1));
+            self.clock.sleep(delays.next().unwrap_or_default()).await;
         }
     }
 

@@ -1,6 +1,7 @@
 //! What the hub and the agent share: one informer for each kind, queues of keys that need attention, writes that send
 //! differences only at the pace that the server can bear, events, leadership, metrics, and the clock.
 
+pub mod backoff;
 pub mod cache;
 pub mod client;
 pub mod clock;

@@ -2,20 +2,21 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
-    sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 pub use drover_engine::tracker::Payload;
 use k8s_openapi::jiff::Timestamp;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
-use crate::clock::{Clock, after};
+use crate::{
+    backoff::Backoff,
+    clock::{Clock, after},
+};
 
-/// How long a key rests after its first failure; it doubles with each further one.
-const FIRST_REST: Duration = Duration::from_millis(50);
-/// How long a key rests at most.
-const LONGEST_REST: Duration = Duration::from_mins(1);
+/// How long a key that could not be reconciled waits.
+const RETRY_BACKOFF: Backoff = Backoff::new(Duration::from_millis(50), Duration::from_mins(1));
 
 /// A queue of keys. A key is handed to one taker at a time; if it is marked meanwhile it comes again afterwards.
 #[derive(Debug)]
@@ -156,7 +157,7 @@ impl<T: Ord + Clone, P: Payload> Queue<T, P> {
     }
 
     fn state(&self) -> MutexGuard<'_, State<T, P>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 }
 
@@ -206,7 +207,7 @@ impl<T: Ord + Clone, P: Payload> State<T, P> {
                 self.failures.remove(key);
                 wake
             }
-            Done::Failed | Done::Overtaken => Some(after(now, self.rest(key))),
+            Done::Failed | Done::Overtaken => Some(after(now, self.retry_delay(key))),
         };
         self.set_wake(key, wake);
         // What marked a key while it failed is no reason to hurry it; what marks it later is, because something has changed.
@@ -215,11 +216,11 @@ impl<T: Ord + Clone, P: Payload> State<T, P> {
         }
     }
 
-    fn rest(&mut self, key: &T) -> Duration {
+    fn retry_delay(&mut self, key: &T) -> Duration {
         let failures = self.failures.entry(key.clone()).or_insert(0);
-        let rest = FIRST_REST.saturating_mul(1 << (*failures).min(16)).min(LONGEST_REST);
-        *failures += 1;
-        rest
+        let delay = RETRY_BACKOFF.delay(*failures);
+        *failures = failures.saturating_add(1);
+        delay
     }
 
     fn set_wake(&mut self, key: &T, wake: Option<Timestamp>) {
@@ -260,7 +261,7 @@ mod tests {
         assert_eq!(taken(&queue), Some("a"));
         queue.done(&"a", Done::Overtaken);
         assert_eq!(taken(&queue), None, "nothing has changed since");
-        clock.advance(LONGEST_REST);
+        clock.advance(RETRY_BACKOFF.longest());
         assert_eq!(taken(&queue), Some("a"));
     }
 
@@ -330,7 +331,7 @@ mod tests {
         for failures in 0..4 {
             assert_eq!(taken(&queue), Some("a"));
             queue.done(&"a", Done::Failed);
-            let almost = FIRST_REST.mul_f64(0.9) * (1 << failures);
+            let almost = RETRY_BACKOFF.delay(0).mul_f64(0.9) * (1 << failures);
             clock.advance(almost);
             assert_eq!(taken(&queue), None, "after {failures} failures");
             clock.advance(almost);
@@ -340,7 +341,7 @@ mod tests {
         queue.mark("a");
         taken(&queue);
         queue.done(&"a", Done::Failed);
-        clock.advance(FIRST_REST);
+        clock.advance(RETRY_BACKOFF.delay(0));
         assert_eq!(taken(&queue), Some("a"), "a success is a fresh start");
     }
 
@@ -352,7 +353,7 @@ mod tests {
         queue.mark("a");
         queue.done(&"a", Done::Failed);
         assert_eq!(taken(&queue), None);
-        clock.advance(FIRST_REST);
+        clock.advance(RETRY_BACKOFF.delay(0));
         assert_eq!(taken(&queue), Some("a"));
         assert_eq!(taken(&queue), None);
     }

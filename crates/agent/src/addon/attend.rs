@@ -8,6 +8,7 @@ use std::{
 use drover_api::names::KEPT_BY_LABEL;
 use drover_engine::registration::enrolment::{Enrolment, Home, Imprint, Place};
 use drover_runtime::{
+    backoff::Backoff,
     informer::{Freshness, Informer},
     pace::answered,
 };
@@ -28,9 +29,8 @@ use super::{
 };
 use crate::Clusters;
 
-/// How long it is waited before something that is left is looked for again: first, and at most.
-const FIRST_REST: Duration = Duration::from_secs(1);
-const LONGEST_REST: Duration = Duration::from_mins(5);
+/// How long what could not be cleared waits.
+const RETRY_BACKOFF: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_mins(5));
 /// After how many seconds the watch of a Lease is begun anew: before the last renewal that was seen is so old that it tells against the add-on.
 const LEASE_WATCH: u32 = 120;
 
@@ -79,7 +79,7 @@ impl Attending {
         let mut keeping = BTreeMap::<Place, Kept>::new();
         let mut posts = BTreeMap::<Post, AbortOnDropHandle<()>>::new();
         let mut leftovers = Leftovers { places: BTreeSet::new(), unlisted: self.imprints.keys().copied().collect() };
-        let mut rest = FIRST_REST;
+        let mut failures = 0;
         while !end.is_cancelled() {
             let Some(wanted) = news.borrow_and_update().clone() else {
                 end.run_until_cancelled(news.changed()).await;
@@ -92,9 +92,9 @@ impl Attending {
             tokio::select! {
                 () = end.cancelled() => {}
                 _ = news.changed() => {}
-                () = self.trade.clock.sleep(rest), if !is_clear => {}
+                () = self.trade.clock.sleep(RETRY_BACKOFF.delay(failures)), if !is_clear => {}
             }
-            rest = if is_clear { FIRST_REST } else { (rest * 2).min(LONGEST_REST) };
+            failures = if is_clear { 0 } else { failures + 1 };
         }
         for (_, kept) in keeping {
             kept.stop().await;

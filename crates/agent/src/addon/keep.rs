@@ -11,6 +11,7 @@ use drover_engine::registration::{
     identity,
 };
 use drover_runtime::{
+    backoff::Backoff,
     cache::SharedCache,
     clock::{Clock, Tick},
     informer::{Freshness, Informer},
@@ -41,9 +42,8 @@ use crate::join::{
     request::{NotIssued, Wish},
 };
 
-/// How long it is waited before something is tried again: first, and at most.
-const FIRST_REST: Duration = Duration::from_secs(1);
-const LONGEST_REST: Duration = Duration::from_mins(5);
+/// How long credentials that could not be stored, or are changed again and again, wait.
+const RETRY_BACKOFF: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_mins(5));
 /// So often in a row a Secret is made good at once. Somebody may want it to be otherwise, and go on for ever.
 const FREE_REPAIRS: u32 = 3;
 /// How long a namespace may be missing before that is told: whoever deploys the add-on makes it.
@@ -115,11 +115,11 @@ struct Attempts {
 impl Attempts {
     /// After one more, which may be followed by another at once or not.
     fn after(self, now: Tick, is_free: bool) -> Self {
-        let is_again = self.last.is_some_and(|last| now.since(last) < LONGEST_REST * 2);
+        let is_again = self.last.is_some_and(|last| now.since(last) < RETRY_BACKOFF.longest() * 2);
         let many = if is_again { self.many.saturating_add(1) } else { 1 };
         let beyond = if is_free { many.saturating_sub(FREE_REPAIRS) } else { many };
-        let rest = FIRST_REST * 2_u32.saturating_pow(beyond.saturating_sub(1).min(16));
-        Self { many, last: Some(now), until: (beyond > 0).then(|| now.after(rest.min(LONGEST_REST))) }
+        let until = beyond.checked_sub(1).map(|before| now.after(RETRY_BACKOFF.delay(before)));
+        Self { many, last: Some(now), until }
     }
 }
 
@@ -343,7 +343,11 @@ mod tests {
         assert_eq!(rests(true), [0, 0, 0, 1, 2, 4]);
         assert_eq!(rests(false), [1, 2, 4, 8, 16, 32]);
         let attempts = (0..20).fold(Attempts::default(), |attempts, _| attempts.after(now, false));
-        assert_eq!(attempts.until, Some(now.after(LONGEST_REST)));
-        assert_eq!(attempts.after(now.after(LONGEST_REST * 2), true).until, None, "after a while it is forgotten");
+        assert_eq!(attempts.until, Some(now.after(RETRY_BACKOFF.longest())));
+        assert_eq!(
+            attempts.after(now.after(RETRY_BACKOFF.longest() * 2), true).until,
+            None,
+            "after a while it is forgotten"
+        );
     }
 }

@@ -4,17 +4,17 @@ use std::{sync::Arc, time::Duration};
 
 use drover_api::work::{ManifestResourceMeta, ManifestStatus, ManifestWork};
 use drover_engine::work::{Known, Manifest, Presence, unreadable_meta, was_applied};
-use drover_runtime::clock::after;
+use drover_runtime::{backoff::Backoff, clock::after};
 use k8s_openapi::jiff::Timestamp;
 
 use super::{object::Place, packed::unpack};
 
-/// After how long a manifest that failed is tried again: first, and at most.
-const FIRST_REST: Duration = Duration::from_secs(1);
-const LONGEST_REST: Duration = Duration::from_mins(5);
-/// So many repairs in a row are made at once; between more of them there is a rest, at most this.
+/// How long a manifest that could not be applied waits.
+const RETRY_BACKOFF: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_mins(5));
+/// So many repairs in a row are made at once.
 const FREE_REPAIRS: u32 = 3;
-const LONGEST_PATIENCE: Duration = Duration::from_mins(1);
+/// How long further repairs in a row wait.
+const REPAIR_BACKOFF: Backoff = Backoff::new(Duration::from_secs(2), Duration::from_mins(1));
 /// For how long it is no failure that a kind is not served which the same work defines.
 const ESTABLISHING: Duration = Duration::from_secs(10);
 
@@ -96,10 +96,10 @@ struct Patience {
 impl Patience {
     /// After one more repair.
     fn after(self, now: Timestamp) -> Self {
-        let is_again = self.last.is_some_and(|last| now < after(last, LONGEST_PATIENCE * 2));
+        let is_again = self.last.is_some_and(|last| now < after(last, REPAIR_BACKOFF.longest() * 2));
         let repairs = if is_again { self.repairs.saturating_add(1) } else { 1 };
-        let rest = FIRST_REST * 2_u32.saturating_pow(repairs.saturating_sub(FREE_REPAIRS).min(16));
-        let until = (repairs > FREE_REPAIRS).then(|| after(now, rest.min(LONGEST_PATIENCE)));
+        let delayed = repairs.checked_sub(FREE_REPAIRS + 1);
+        let until = delayed.map(|before| after(now, REPAIR_BACKOFF.delay(before)));
         Self { repairs, last: Some(now), until }
     }
 }
@@ -115,12 +115,8 @@ struct Retry {
 impl Retry {
     /// After one more failure: at this time, if it is known, or later and later.
     fn later(self, now: Timestamp, again: Option<Duration>) -> Self {
-        let rest = FIRST_REST * 2_u32.saturating_pow(self.failures.min(16));
-        Self {
-            failures: self.failures.saturating_add(1),
-            first: self.first.or(Some(now)),
-            at: Some(after(now, again.unwrap_or(rest).min(LONGEST_REST))),
-        }
+        let delay = again.unwrap_or_else(|| RETRY_BACKOFF.delay(self.failures)).min(RETRY_BACKOFF.longest());
+        Self { failures: self.failures.saturating_add(1), first: self.first.or(Some(now)), at: Some(after(now, delay)) }
     }
 }
 
