@@ -7,6 +7,7 @@
 //! can be parsed.
 
 mod date_time;
+mod raw;
 mod repair;
 #[cfg(test)]
 mod tests;
@@ -24,6 +25,7 @@ use serde_json::{
     value::{RawValue, to_raw_value},
 };
 
+pub(crate) use self::raw::RawObject;
 use self::repair::{Metadata, repair, repair_metadata};
 
 /// The top-level fields of an object, as the server sent them.

@@ -9,23 +9,25 @@ mod tests;
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Debug,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
 
 use futures_util::{Stream, StreamExt};
 use kube::{
     Api, Client, Resource, ResourceExt,
-    api::ObjectMeta,
+    api::{ApiResource, ObjectMeta},
     core::NamespaceResourceScope,
     runtime::{WatchStreamExt, watcher},
 };
+use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
 use tokio::sync::watch;
 use tracing::{debug, warn};
 
 use crate::{
     cache::{SharedCache, Tracks},
-    decode::{Damaged, Decoded},
+    decode::{Damaged, Decoded, RawObject},
     metrics::Metrics,
     store::ObjectKey,
 };
@@ -208,17 +210,23 @@ where
 }
 
 /// Watches a kind. It has to be waited for from the moment that it is made, and works when it is [`run`](Self::run).
-#[derive(Debug)]
 pub struct Informer<K> {
-    kind: String,
-    api: Api<Decoded<K>>,
-    config: watcher::Config,
+    watch: KindWatch,
     trim: fn(&mut K),
     is_meant: fn(&K) -> bool,
-    member: Arc<Member>,
-    metrics: Metrics,
     /// The objects that are damaged now.
     damaged: Mutex<BTreeSet<ObjectKey>>,
+}
+
+/// The watch of a kind. It is the same code for all kinds: objects are decoded by who observes it.
+struct KindWatch {
+    client: Client,
+    resource: ApiResource,
+    is_metadata_only: bool,
+    namespace: Option<String>,
+    config: watcher::Config,
+    member: Arc<Member>,
+    metrics: Metrics,
 }
 
 /// Whether the watch of a kind ends when the server refuses it.
@@ -237,17 +245,19 @@ where
     /// An informer on all objects of the kind that `config` selects.
     #[must_use]
     pub fn new(client: Client, config: watcher::Config, freshness: &Freshness, metrics: &Metrics) -> Self {
-        let member = freshness.join(&K::kind(&()));
-        Self { config, ..Self::of(client, &(), Arc::new(member), metrics) }
+        let mut informer = Self::of(client, &(), Arc::new(freshness.join(&K::kind(&()))), metrics);
+        informer.watch.config = config;
+        informer
     }
 
     /// The informer, on the objects of one namespace.
     #[must_use]
-    pub fn within(self, namespace: &str) -> Self
+    pub fn within(mut self, namespace: &str) -> Self
     where
         K: Resource<Scope = NamespaceResourceScope>,
     {
-        Self { api: Api::namespaced(self.api.into_client(), namespace), ..self }
+        self.watch.namespace = Some(namespace.to_owned());
+        self
     }
 }
 
@@ -258,15 +268,20 @@ where
     /// An informer on all objects of a kind that may be known only now. Who waits for it says `member`.
     #[must_use]
     pub fn of(client: Client, kind: &K::DynamicType, member: Arc<Member>, metrics: &Metrics) -> Self {
-        Self {
-            kind: K::kind(kind).into_owned(),
-            api: Api::all_with(client, kind),
+        let watch = KindWatch {
+            client,
+            resource: ApiResource::erase::<K>(kind),
+            is_metadata_only: K::metadata_api(),
+            namespace: None,
             config: watcher::Config::default(),
+            member,
+            metrics: metrics.clone(),
+        };
+        Self {
+            watch,
             // Who owns which field is of no interest here, and is half of what an object weighs.
             trim: |object| object.managed_fields_mut().clear(),
             is_meant: |_| true,
-            member,
-            metrics: metrics.clone(),
             damaged: Mutex::default(),
         }
     }
@@ -285,43 +300,128 @@ where
 
     /// Keeps somebody up to date for ever.
     pub async fn run(self, observer: impl Observer<K>) {
-        loop {
-            self.follow(&observer, Need::Needed).await;
-        }
+        self.watch.run(&Decoder { informer: &self, observer: &observer }).await;
     }
 
     /// Keeps somebody up to date until the server refuses to. The last that is seen is why. Nobody waits for the kind then.
     pub async fn run_until_refused(&self, observer: &impl Observer<K>) -> Refusal {
-        self.follow(observer, Need::Optional).await
+        self.watch.follow(&Decoder { informer: self, observer }, Need::Optional).await
     }
 
-    /// Watches, and lists anew whenever that is asked for.
-    async fn follow(&self, observer: &impl Observer<K>, need: Need) -> Refusal {
-        let mut wanted = self.member.wanted();
-        loop {
-            let list = *wanted.borrow_and_update();
-            tokio::select! {
-                refusal = self.watch(observer, list, need) => return refusal,
-                _ = wanted.changed() => debug!(kind = %self.kind, "listing anew"),
+    /// Hands an object to the observer.
+    fn apply(&self, observer: &impl Observer<K>, text: &RawValue) {
+        let decoded = match Decoded::<K>::parse(text.get()) {
+            Ok(decoded) => decoded,
+            Err(error) => {
+                warn!(kind = %self.watch.resource.kind, %error, "cannot parse an object, not even its name");
+                return;
+            }
+        };
+        let key = ObjectKey::of_meta(decoded.meta());
+        match decoded.0 {
+            Ok(object) if !(self.is_meant)(&object) => {}
+            Ok(mut object) => {
+                self.count_damaged(|damaged| damaged.remove(&key));
+                (self.trim)(&mut object);
+                observer.observe(Sighting::Object(object));
+            }
+            Err(damaged) if damaged.without_defects().is_some_and(|object| !(self.is_meant)(&object)) => {}
+            Err(damaged) => {
+                warn!(kind = %self.watch.resource.kind, object = %key, defect = %damaged.defect, "cannot parse an object completely");
+                self.count_damaged(|damaged| damaged.insert(key));
+                observer.observe(Sighting::Damaged(damaged));
             }
         }
     }
 
-    async fn watch(&self, observer: &impl Observer<K>, list: u64, need: Need) -> Refusal {
-        let mut events = self.events();
+    fn count_damaged<T>(&self, change: impl FnOnce(&mut BTreeSet<ObjectKey>) -> T) {
+        let mut damaged = self.damaged.lock();
+        let before = damaged.len();
+        change(&mut damaged);
+        self.watch.metrics.damaged(&self.watch.resource.kind, before, damaged.len());
+    }
+}
+
+/// Decodes what a watch sees, for an observer of the kind.
+struct Decoder<'a, K, O> {
+    informer: &'a Informer<K>,
+    observer: &'a O,
+}
+
+impl<K, O> Observer<Box<RawValue>> for Decoder<'_, K, O>
+where
+    K: Resource + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
+    O: Observer<K>,
+{
+    fn observe(&self, sighting: Sighting<Box<RawValue>>) {
+        let seen = match sighting {
+            Sighting::Object(text) => return self.informer.apply(self.observer, &text),
+            Sighting::Damaged(damaged) => Sighting::Damaged(Box::new(damaged.in_shape())),
+            Sighting::ListBegins => {
+                self.informer.count_damaged(BTreeSet::clear);
+                Sighting::ListBegins
+            }
+            Sighting::Gone(last) => {
+                self.informer.count_damaged(|damaged| damaged.remove(&ObjectKey::of_meta(&last)));
+                Sighting::Gone(last)
+            }
+            Sighting::ListEnds => Sighting::ListEnds,
+            Sighting::Broken => Sighting::Broken,
+            Sighting::Refused(refusal) => Sighting::Refused(refusal),
+        };
+        self.observer.observe(seen);
+    }
+}
+
+impl KindWatch {
+    async fn run(&self, observer: &dyn Observer<Box<RawValue>>) {
+        loop {
+            self.follow(observer, Need::Needed).await;
+        }
+    }
+
+    /// Watches, and lists anew whenever that is asked for.
+    async fn follow(&self, observer: &dyn Observer<Box<RawValue>>, need: Need) -> Refusal {
+        if self.is_metadata_only {
+            self.follow_raw::<true>(observer, need).await
+        } else {
+            self.follow_raw::<false>(observer, need).await
+        }
+    }
+
+    async fn follow_raw<const METADATA_ONLY: bool>(
+        &self,
+        observer: &dyn Observer<Box<RawValue>>,
+        need: Need,
+    ) -> Refusal {
+        let mut wanted = self.member.wanted();
+        loop {
+            let list = *wanted.borrow_and_update();
+            tokio::select! {
+                refusal = self.watch::<METADATA_ONLY>(observer, list, need) => return refusal,
+                _ = wanted.changed() => debug!(kind = %self.resource.kind, "listing anew"),
+            }
+        }
+    }
+
+    async fn watch<const METADATA_ONLY: bool>(
+        &self,
+        observer: &dyn Observer<Box<RawValue>>,
+        list: u64,
+        need: Need,
+    ) -> Refusal {
+        let mut events = self.events::<METADATA_ONLY>();
         loop {
             let Some(event) = events.next().await else {
-                events = self.events();
+                events = self.events::<METADATA_ONLY>();
                 continue;
             };
             match event {
-                Ok(watcher::Event::Init) => {
-                    self.count_damaged(BTreeSet::clear);
-                    observer.observe(Sighting::ListBegins);
+                Ok(watcher::Event::Init) => observer.observe(Sighting::ListBegins),
+                Ok(watcher::Event::InitApply(object) | watcher::Event::Apply(object)) => {
+                    observer.observe(Sighting::Object(object.text));
                 }
-                Ok(watcher::Event::InitApply(object) | watcher::Event::Apply(object)) => self.apply(observer, object),
                 Ok(watcher::Event::Delete(object)) => {
-                    self.count_damaged(|damaged| damaged.remove(&ObjectKey::of(&object)));
                     observer.observe(Sighting::Gone(Box::new(object.meta().clone())));
                 }
                 Ok(watcher::Event::InitDone) => {
@@ -329,22 +429,29 @@ where
                     self.member.reached(list);
                 }
                 Err(error) => {
-                    self.metrics.watch_restarted(&self.kind);
+                    self.metrics.watch_restarted(&self.resource.kind);
                     if let Some(refusal) = self.refusal(&error, list).filter(|_| need == Need::Optional) {
-                        debug!(kind = %self.kind, %error, "the kind can not be watched");
+                        debug!(kind = %self.resource.kind, %error, "the kind can not be watched");
                         observer.observe(Sighting::Refused(refusal));
                         self.member.reached(list);
                         return refusal;
                     }
                     observer.observe(Sighting::Broken);
-                    warn!(kind = %self.kind, %error, "the watch broke and is begun again");
+                    warn!(kind = %self.resource.kind, %error, "the watch broke and is begun again");
                 }
             }
         }
     }
 
-    fn events(&self) -> impl Stream<Item = watcher::Result<watcher::Event<Decoded<K>>>> + Unpin + use<K> {
-        watcher(self.api.clone(), self.config.clone()).default_backoff().boxed()
+    fn events<const METADATA_ONLY: bool>(
+        &self,
+    ) -> impl Stream<Item = watcher::Result<watcher::Event<RawObject<METADATA_ONLY>>>> + Unpin + use<METADATA_ONLY>
+    {
+        let api: Api<RawObject<METADATA_ONLY>> = match &self.namespace {
+            Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &self.resource),
+            None => Api::all_with(self.client.clone(), &self.resource),
+        };
+        watcher(api, self.config.clone()).default_backoff().boxed()
     }
 
     /// Whether the server refuses the kind. What was listed once and fails now may well come back by itself.
@@ -356,31 +463,5 @@ where
             return None;
         };
         Refusal::of(error).filter(|refusal| *refusal != Refusal::Failing || !self.member.has_reached(list))
-    }
-
-    /// Hands an object to the observer.
-    fn apply(&self, observer: &impl Observer<K>, object: Decoded<K>) {
-        let key = ObjectKey::of(&object);
-        match object.0 {
-            Ok(object) if !(self.is_meant)(&object) => {}
-            Ok(mut object) => {
-                self.count_damaged(|damaged| damaged.remove(&key));
-                (self.trim)(&mut object);
-                observer.observe(Sighting::Object(object));
-            }
-            Err(damaged) if damaged.without_defects().is_some_and(|object| !(self.is_meant)(&object)) => {}
-            Err(damaged) => {
-                warn!(kind = %self.kind, object = %key, defect = %damaged.defect, "cannot parse an object completely");
-                self.count_damaged(|damaged| damaged.insert(key));
-                observer.observe(Sighting::Damaged(damaged));
-            }
-        }
-    }
-
-    fn count_damaged<T>(&self, change: impl FnOnce(&mut BTreeSet<ObjectKey>) -> T) {
-        let mut damaged = self.damaged.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = damaged.len();
-        change(&mut damaged);
-        self.metrics.damaged(&self.kind, before, damaged.len());
     }
 }
