@@ -1,98 +1,108 @@
-//! Why a cluster is where it is: the closed list of what it can wait for.
+//! Views over the states of clusters: one cluster, clusters grouped by state and blocker, failures
+//! grouped by cause.
+//!
+//! There are two sources: the snapshot of a tracker, and the published status of an add-on. Both
+//! give the same values.
 
-use std::fmt;
+mod groups;
+mod published;
 
-use k8s_openapi::jiff::Timestamp;
+use drover_api::{
+    addon::ManagedClusterAddOn,
+    grammar::SetFingerprint,
+    reference::{ClusterName, PlacementRef},
+};
+use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Condition, jiff::Timestamp};
 
-use crate::rollout::{Failure, Hold, Revision, Snapshot, Standing};
-use drover_api::reference::ClusterName;
+pub use self::{
+    groups::{FailureGroup, MemberGroup, group_failures, group_members},
+    published::{PublishedAddOn, PublishedMember},
+};
+use crate::{
+    addon::words,
+    member::{Cause, MemberState},
+    revision::{
+        Set,
+        markers::{Given, Proof},
+    },
+    rollout::Snapshot,
+};
 
 /// Where a cluster is in a rollout, and what it waits for.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Reason<R: Revision> {
-    /// No placement selects it, and the add-on was made for one: it stays as it is.
-    Deselected,
-    /// The add-on is not there yet.
-    NotInstalled,
-    /// Somebody has left it out.
-    Skipped,
-    /// Somebody has told it to wait.
-    Paused,
-    /// It can not be reached.
-    Offline,
-    /// Its placement is held up.
-    Held(Hold<R>),
-    /// Others are on their way, and not more may be.
-    Window,
-    /// It is on its way.
-    Moving {
-        /// When it would count as failed.
-        until: Option<Timestamp>,
-    },
-    /// It runs what is wanted, and has to stay well for a while.
-    Soaking {
-        /// Until when.
-        until: Timestamp,
-    },
-    /// It has failed.
-    Failed(Failure),
-    /// A user has configured it otherwise.
-    OwnWay,
-    /// It runs what is wanted.
-    Done,
+pub struct ClusterExplanation {
+    /// The placement that decides for the cluster.
+    pub placement: Option<PlacementRef>,
+    /// The revision that the cluster has verified.
+    pub runs: Option<SetFingerprint>,
+    /// The revision that the cluster is assigned.
+    pub assigned: Option<SetFingerprint>,
+    /// The revision that the cluster should run in the end.
+    pub target: Option<SetFingerprint>,
+    /// The state, with what the cluster waits for or why it failed.
+    pub state: MemberState,
+    /// Since when.
+    pub since: Option<Timestamp>,
 }
 
-impl<R: Revision> Reason<R> {
-    /// When this may change although nothing happens.
-    #[must_use]
-    pub fn until(&self) -> Option<Timestamp> {
-        match self {
-            Self::Moving { until } => *until,
-            Self::Soaking { until } => Some(*until),
-            Self::Held(Hold::Gate(shut)) => shut.until(),
-            _ => None,
-        }
-    }
-
-    /// Where a cluster is in rollouts.
-    #[must_use]
-    pub fn of(cluster: &ClusterName, snapshot: &Snapshot<R>) -> Self {
-        let Some((_, standing)) = snapshot.standing(cluster) else { return Self::Deselected };
-        let blocked_by = || snapshot.blocked_by(cluster);
-        match standing {
-            Standing::Absent => Self::NotInstalled,
-            Standing::Skipped => Self::Skipped,
-            Standing::Paused { .. } => Self::Paused,
-            Standing::Offline => Self::Offline,
-            Standing::Ahead { is_there: true } | Standing::Done => blocked_by().map_or(Self::Done, Self::Held),
-            Standing::Ahead { is_there: false } => Self::Moving { until: None },
-            Standing::Waiting(_) | Standing::Stray => blocked_by().map_or(Self::Window, Self::Held),
-            Standing::Moving { until } => Self::Moving { until: *until },
-            Standing::Soaking { until } => Self::Soaking { until: *until },
-            Standing::Failed(failure) => Self::Failed(*failure),
-            Standing::OwnWay | Standing::AtOdds => Self::OwnWay,
-        }
-    }
+/// Explains a cluster from the snapshot of a tracker. `on_cluster` is the add-on on the cluster.
+#[must_use]
+pub fn explain_cluster(
+    snapshot: &Snapshot<Set>,
+    on_cluster: Option<&ManagedClusterAddOn>,
+    cluster: &ClusterName,
+) -> ClusterExplanation {
+    let member = Judged {
+        placement: snapshot.entry(cluster).and_then(|entry| entry.source.placement()),
+        target: snapshot.course(cluster).and_then(|course| course.progress.wanted.as_ref()),
+        state: snapshot.state(cluster),
+    };
+    member.explain(on_cluster, cluster)
 }
 
-impl<R: Revision> fmt::Display for Reason<R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Deselected => f.write_str("no placement selects the cluster, and the add-on stays as it is"),
-            Self::NotInstalled => f.write_str("the add-on is not there yet"),
-            Self::Skipped => f.write_str("it is left out by the annotation drover.dev/skip"),
-            Self::Paused => f.write_str("it is told to wait by the annotation drover.dev/pause"),
-            Self::Offline => f.write_str("the cluster can not be reached"),
-            Self::Held(hold) => hold.fmt(f),
-            Self::Window => f.write_str("other clusters are on their way, and not more may be at one time"),
-            Self::Moving { until: None } => f.write_str("it is on its way"),
-            Self::Moving { until: Some(until) } => {
-                write!(f, "it is on its way, and has failed if it is not there by {until}")
+/// The state of a cluster, as its source knows it.
+struct Judged<'a> {
+    placement: Option<&'a PlacementRef>,
+    target: Option<&'a SetFingerprint>,
+    state: MemberState,
+}
+
+impl Judged<'_> {
+    /// Adds what the add-on on the cluster reports.
+    fn explain(self, on_cluster: Option<&ManagedClusterAddOn>, cluster: &ClusterName) -> ClusterExplanation {
+        let conditions = conditions_of(on_cluster);
+        let (given, proof) = (Given::read(conditions), Proof::read(conditions));
+        let state = match self.state {
+            MemberState::Failed(cause) => MemberState::Failed(reported(cause, conditions, cluster)),
+            state => state,
+        };
+        let since = match &state {
+            MemberState::Waiting(blocker) => blocker.since,
+            MemberState::Updating { .. } => given.as_ref().map(|given| given.since),
+            MemberState::Soaking { .. } | MemberState::Updated | MemberState::Failed(_) => {
+                proof.as_ref().map(|proof| proof.since)
             }
-            Self::Soaking { until } => write!(f, "it has to stay well until {until}"),
-            Self::Failed(failure) => failure.fmt(f),
-            Self::OwnWay => f.write_str("a user has configured it otherwise"),
-            Self::Done => f.write_str("it runs what is wanted"),
+            _ => None,
+        };
+        ClusterExplanation {
+            placement: self.placement.cloned(),
+            runs: proof.filter(|proof| proof.verdict.has_run()).map(|proof| proof.set),
+            assigned: given.map(|given| given.set),
+            target: self.target.cloned(),
+            state,
+            since,
         }
     }
+}
+
+/// The cause with what the cluster has reported of it.
+fn reported(cause: Cause, conditions: &[Condition], cluster: &ClusterName) -> Cause {
+    match words::failed_of(conditions) {
+        Some(message) => Cause::reported(cause.failure, message, cluster),
+        None => cause,
+    }
+}
+
+fn conditions_of(on_cluster: Option<&ManagedClusterAddOn>) -> &[Condition] {
+    on_cluster.and_then(|addon| addon.status.as_ref()).map_or(&[], |status| &status.conditions)
 }

@@ -9,6 +9,7 @@
 
 mod course;
 mod gate;
+mod hold;
 mod lane;
 pub mod member;
 pub mod precedence;
@@ -29,11 +30,12 @@ use drover_api::{
 use k8s_openapi::jiff::Timestamp;
 
 pub use self::{
-    course::{Course, Give, Happening, Hold, Plan, Target, Wish},
+    course::{Course, Give, Happening, Plan, Target, Wish},
     gate::Shut,
+    hold::{Hold, PlacementBlockers, kind_of_halt, kind_of_wait},
     revision::{Revision, TargetError},
     snapshot::Snapshot,
-    standing::{Failure, Goal, Standing, Step},
+    standing::{Goal, Standing, Step},
 };
 use self::{
     lane::{Lane, Role},

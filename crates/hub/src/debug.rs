@@ -1,42 +1,31 @@
-//! Why a placement selects what it selects, over HTTP, as OCM's placement debugger tells it.
+//! Why a placement selects what it selects, and where each cluster is in the rollouts of an add-on,
+//! over HTTP.
 //!
 //! `GET /debug/placements/<namespace>/<name>` is about a placement that there is, `POST /debug/placements/` about one that there
-//! could be. Nothing is written. Who asks has a token, and may read, or create, placements in that namespace. A
-//! standby answers too.
+//! could be. `GET /debug/addons/<name>` groups the clusters of an add-on, and `GET /debug/addons/<name>/<cluster>` explains one.
+//! Nothing is written. Who asks has a token, and may read, or create, placements in that namespace, or may read
+//! ClusterManagementAddOns. A standby answers about placements too.
 
-use std::collections::BTreeMap;
+mod addons;
+mod placements;
 
 use axum::{
     Router,
-    body::{Body, to_bytes},
-    extract::{Path, Request, State},
+    body::Body,
     http::{HeaderMap, StatusCode, header},
     response::{IntoResponse, Response},
     routing::{MethodRouter, get},
 };
-use drover_api::{
-    cluster::{Placement, PlacementStatus},
-    reference::ClusterName,
-};
-use drover_engine::placement::{
-    Column, LeftOut, Misconfigured, Outcome, Program, Slice, Verdict,
-    verdicts::{Evidence as _, Verdicts},
-};
+use drover_engine::placement::Misconfigured;
 use drover_runtime::{cache::SharedCache, clock::Clock, informer::Freshness, store::ObjectKey};
-use k8s_openapi::{
-    api::{
-        authentication::v1::{TokenReview, TokenReviewSpec, UserInfo},
-        authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec},
-    },
-    jiff::Timestamp,
+use k8s_openapi::api::{
+    authentication::v1::{TokenReview, TokenReviewSpec, UserInfo},
+    authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec},
 };
-use kube::{Api, Client, Resource, ResourceExt, api::PostParams, core::ObjectMeta};
+use kube::{Api, Client, Resource, api::PostParams, core::ObjectMeta};
 use serde::Serialize;
 
-use crate::{
-    cache::Cache,
-    placement::{Case, slices_of},
-};
+use crate::cache::Cache;
 
 /// The largest placement that can be asked about.
 const MAX_BODY: usize = 1 << 20;
@@ -65,12 +54,18 @@ enum Refusal {
     Body(axum::Error),
     #[error("who asks is not known: send a token in the header `Authorization: Bearer`")]
     Unauthenticated,
-    #[error("{user} may not {verb} placements in the namespace {namespace}")]
-    Forbidden { user: String, verb: &'static str, namespace: String },
+    #[error("{user} may not {verb} {what}")]
+    Forbidden { user: String, verb: String, what: String },
     #[error("there is no placement {0}")]
     NotFound(ObjectKey),
+    #[error("there is no ClusterManagementAddOn {0}")]
+    NoAddOn(ObjectKey),
+    #[error("the add-on {addon} is not on the cluster {cluster}, and no placement selects the cluster for it")]
+    NoMember { addon: ObjectKey, cluster: String },
+    #[error("this hub has not planned the rollouts of {0}: ask the hub that leads, or again in a moment")]
+    NotPlanned(ObjectKey),
     #[error(
-        "there is nothing here: GET /debug/placements/<namespace>/<name>, or POST a placement to /debug/placements/"
+        "there is nothing here: GET /debug/placements/<namespace>/<name>, POST a placement to /debug/placements/, or GET /debug/addons/<name>, or /debug/addons/<name>/<cluster>"
     )]
     NoSuchPath,
     #[error("this can be asked with GET, and about a placement that there could be with POST")]
@@ -90,9 +85,9 @@ impl Refusal {
             Self::Body(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Unauthenticated => StatusCode::UNAUTHORIZED,
             Self::Forbidden { .. } => StatusCode::FORBIDDEN,
-            Self::NotFound(_) | Self::NoSuchPath => StatusCode::NOT_FOUND,
+            Self::NotFound(_) | Self::NoAddOn(_) | Self::NoMember { .. } | Self::NoSuchPath => StatusCode::NOT_FOUND,
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
-            Self::NotReady(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::NotReady(_) | Self::NotPlanned(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Server(_) | Self::Panicked => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
@@ -104,64 +99,23 @@ impl IntoResponse for Refusal {
     }
 }
 
-/// What is told of a placement. The names of the fields are OCM's.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Answer {
-    placement: Placement,
-    filtered_pipeline_results: Vec<Filtered>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    prioritize_results: Vec<Prioritized>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    aggregated_scores: Vec<ClusterScore>,
-}
-
-/// The clusters that have passed all filters up to one.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Filtered {
-    name: &'static str,
-    filtered_clusters: Vec<ClusterName>,
-}
-
-/// What one prioritizer says of each of them.
-#[derive(Debug, Serialize)]
-struct Prioritized {
-    name: String,
-    weight: i64,
-    scores: BTreeMap<ClusterName, i64>,
-}
-
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ClusterScore {
-    cluster_name: ClusterName,
-    score: i64,
-}
-
 impl Debugger {
     /// The endpoints.
     pub(crate) fn endpoints(self) -> Router {
         let only = |methods: MethodRouter<Self>| methods.fallback(async || Refusal::Method);
         Router::new()
-            .route("/debug/placements/", only(get(async || Refusal::NoName).post(could_be)))
-            .route("/debug/placements/{namespace}/{name}", only(get(there_is)))
+            .route("/debug/placements/", only(get(async || Refusal::NoName).post(placements::could_be)))
+            .route("/debug/placements/{namespace}/{name}", only(get(placements::there_is)))
+            .route("/debug/addons/{addon}", only(get(addons::of_addon)))
+            .route("/debug/addons/{addon}/{cluster}", only(get(addons::of_cluster)))
             .fallback(async || Refusal::NoSuchPath)
             .with_state(self)
     }
 
-    /// Makes sure that somebody may do that with placements of that namespace.
-    async fn authorize(&self, user: UserInfo, verb: &'static str, key: &ObjectKey) -> Result<(), Refusal> {
-        let attributes = ResourceAttributes {
-            group: Some(Placement::group(&()).into_owned()),
-            version: Some(Placement::version(&()).into_owned()),
-            resource: Some(Placement::plural(&()).into_owned()),
-            namespace: Some(key.namespace.to_string()),
-            // Who creates something is not asked for its name.
-            name: Some(key.name.to_string()).filter(|_| verb == "get"),
-            verb: Some(verb.to_owned()),
-            ..ResourceAttributes::default()
-        };
+    /// Makes sure that a user may do that.
+    async fn authorize(&self, user: UserInfo, attributes: ResourceAttributes) -> Result<(), Refusal> {
+        let (verb, resource) = (attributes.verb.clone(), attributes.resource.clone());
+        let namespace = attributes.namespace.clone();
         let name = user.username.clone().unwrap_or_default();
         let spec = SubjectAccessReviewSpec {
             user: user.username,
@@ -175,7 +129,11 @@ impl Debugger {
         let reviews = Api::<SubjectAccessReview>::all(self.client.clone());
         match reviews.create(&PostParams::default(), &review).await?.status {
             Some(status) if status.allowed => Ok(()),
-            _ => Err(Refusal::Forbidden { user: name, verb, namespace: key.namespace.to_string() }),
+            _ => {
+                let within = namespace.map(|namespace| format!(" in the namespace {namespace}")).unwrap_or_default();
+                let what = format!("{}{within}", resource.unwrap_or_default());
+                Err(Refusal::Forbidden { user: name, verb: verb.unwrap_or_default(), what })
+            }
         }
     }
 
@@ -195,106 +153,17 @@ impl Debugger {
         let missing = self.freshness.missing();
         if missing.is_empty() { Ok(()) } else { Err(Refusal::NotReady(missing.join(", "))) }
     }
+}
 
-    /// Finds out why, on a thread where that may take a while.
-    async fn explain(self, placement: Placement) -> Result<Response, Refusal> {
-        let explained = tokio::task::spawn_blocking(move || -> Result<Answer, Misconfigured> {
-            let program = Program::compile(&placement)?;
-            Ok(explain(&self.cache.read(), &placement, &program, self.clock.now()))
-        });
-        let answer = explained.await.map_err(|_| Refusal::Panicked)??;
-        Ok(json(StatusCode::OK, &answer))
+/// What has to be allowed to do something with a kind of objects.
+fn asks_for<K: Resource<DynamicType = ()>>(verb: &str) -> ResourceAttributes {
+    ResourceAttributes {
+        group: Some(K::group(&()).into_owned()),
+        version: Some(K::version(&()).into_owned()),
+        resource: Some(K::plural(&()).into_owned()),
+        verb: Some(verb.to_owned()),
+        ..ResourceAttributes::default()
     }
-}
-
-async fn there_is(
-    State(debugger): State<Debugger>,
-    Path((namespace, name)): Path<(String, String)>,
-    headers: HeaderMap,
-) -> Result<Response, Refusal> {
-    let key = ObjectKey::namespaced(&namespace, &name);
-    let user = debugger.authenticate(&headers).await?;
-    debugger.authorize(user, "get", &key).await?;
-    debugger.ready()?;
-    let placement = debugger.cache.read().placements.get(&key).map(|placement| (**placement).clone());
-    debugger.explain(placement.ok_or(Refusal::NotFound(key))?).await
-}
-
-async fn could_be(State(debugger): State<Debugger>, request: Request) -> Result<Response, Refusal> {
-    let (parts, body) = request.into_parts();
-    // Who is not known is not listened to.
-    let user = debugger.authenticate(&parts.headers).await?;
-    let body = to_bytes(body, MAX_BODY).await.map_err(Refusal::Body)?;
-    let placement: Placement = serde_json::from_slice(&body)?;
-    let key = ObjectKey::of(&placement);
-    if key.namespace.is_empty() {
-        return Err(Refusal::NoNamespace);
-    }
-    debugger.authorize(user, "create", &key).await?;
-    debugger.ready()?;
-    debugger.explain(placement).await
-}
-
-fn explain(cache: &Cache, placement: &Placement, program: &Program, now: Timestamp) -> Answer {
-    let key = ObjectKey::of(placement);
-    let case = Case { cache, key: &key, placement, program, now };
-    let mut verdicts = Verdicts::default();
-    verdicts.update(&case, now);
-    let current: Vec<_> = slices_of(cache, &key).into_iter().map(Slice::read).collect();
-    let columns = case.with_facts(&case.reach(), &current, |facts| program.scores(verdicts.iter(), facts));
-    let passed = |name, passes: fn(&Outcome) -> bool| Filtered {
-        name,
-        filtered_clusters: verdicts
-            .iter()
-            .filter(|verdict| passes(&verdict.outcome))
-            .map(|verdict| verdict.cluster.clone())
-            .collect(),
-    };
-    Answer {
-        filtered_pipeline_results: vec![
-            passed("Predicate", |outcome| {
-                !matches!(outcome, Outcome::LeftOut(LeftOut::Terminating | LeftOut::NoPredicateMet))
-            }),
-            passed("Predicate,TaintToleration", |outcome| matches!(outcome, Outcome::Candidate(_))),
-        ],
-        aggregated_scores: totals(verdicts.iter(), &columns),
-        prioritize_results: columns.into_iter().map(Prioritized::from).collect(),
-        placement: without_history(placement),
-    }
-}
-
-impl From<Column> for Prioritized {
-    fn from(column: Column) -> Self {
-        Self { name: column.prioritizer, weight: column.weight, scores: column.scores.into_iter().collect() }
-    }
-}
-
-/// The total score of each candidate, best first.
-fn totals<'a>(verdicts: impl Iterator<Item = &'a Verdict>, columns: &[Column]) -> Vec<ClusterScore> {
-    let candidates = verdicts.filter(|verdict| verdict.candidate().is_some());
-    let mut totals: BTreeMap<_, i64> = candidates.map(|verdict| (&verdict.cluster, 0)).collect();
-    for column in columns {
-        for (cluster, score) in &column.scores {
-            *totals.entry(cluster).or_default() += column.weight * score;
-        }
-    }
-    let mut totals: Vec<_> =
-        totals.into_iter().map(|(cluster, score)| ClusterScore { cluster_name: cluster.clone(), score }).collect();
-    // By name already, and the sort is stable.
-    totals.sort_by_key(|total| std::cmp::Reverse(total.score));
-    totals
-}
-
-/// The placement as its author wrote it.
-fn without_history(placement: &Placement) -> Placement {
-    let metadata = ObjectMeta {
-        name: placement.metadata.name.clone(),
-        namespace: placement.namespace(),
-        labels: placement.metadata.labels.clone(),
-        annotations: placement.metadata.annotations.clone(),
-        ..ObjectMeta::default()
-    };
-    Placement { metadata, spec: placement.spec.clone(), status: None::<PlacementStatus> }
 }
 
 fn json(code: StatusCode, answer: &impl Serialize) -> Response {
@@ -306,17 +175,31 @@ fn json(code: StatusCode, answer: &impl Serialize) -> Response {
 
 #[cfg(test)]
 mod tests {
-    use axum::routing::post;
+    use axum::{
+        extract::{Path, State},
+        routing::post,
+    };
+    use drover_api::cluster::Placement;
     use drover_runtime::{clock::ManualClock, informer::Informer, metrics::Metrics};
+    use k8s_openapi::jiff::Timestamp;
     use kube::runtime::watcher;
 
-    use super::*;
+    use super::{placements::there_is, *};
     use crate::cache::Queues;
 
-    /// A server to which everybody is welcome.
-    fn welcoming() -> Client {
+    /// A server that knows all users, and allows them everything.
+    pub(super) fn welcoming() -> Client {
+        server(true)
+    }
+
+    /// A server that knows all users, and allows them everything or nothing.
+    pub(super) fn server(is_allowed: bool) -> Client {
         let known = r#"{"spec":{"token":""},"status":{"authenticated":true,"user":{"username":"somebody"}}}"#;
-        let allowed = r#"{"spec":{},"status":{"allowed":true}}"#;
+        let allowed = if is_allowed {
+            r#"{"spec":{},"status":{"allowed":true}}"#
+        } else {
+            r#"{"spec":{},"status":{"allowed":false}}"#
+        };
         let router = Router::new()
             .route("/apis/authentication.k8s.io/v1/tokenreviews", post(async move || known))
             .route("/apis/authorization.k8s.io/v1/subjectaccessreviews", post(async move || allowed));

@@ -28,13 +28,14 @@ use super::{
 };
 use crate::{
     dialect::Dialect,
+    member::{Blocker, BlockerKind, Failure, MemberState},
     plan::{Controller, ObjectKey, Plan, PlanPart, PlanStep, Write, WriteResult, could_not},
     registration::permission::Registered,
     revision::{
         Overrides, Set,
         markers::{Given, Proof},
     },
-    rollout::{Failure, Hold, Snapshot, Standing},
+    rollout::Snapshot,
     tracker::Rejections,
 };
 
@@ -174,8 +175,8 @@ pub(super) struct ClusterPlanner<'a, F> {
 /// The state of an add-on's cluster in the rollouts.
 struct RolloutState {
     failure: Option<Failure>,
-    /// What it waits for, if it was assigned nothing.
-    wait: Option<Hold<Set>>,
+    /// What it waits for, unless that is its turn in the window.
+    wait: Option<Blocker>,
     /// The version that its placement asks for, and that does not exist.
     invalid_version: Option<Version>,
 }
@@ -321,10 +322,9 @@ impl<F: AddOnFacts> ClusterPlanner<'_, F> {
                 return Some(status(&facts(Turn::Forgotten(&given.set), self.resolver.vocabulary(None)), self.now));
             }
             Held::Nothing => {
-                let wait = rollout.wait.as_ref().map(Hold::in_short);
-                let turn = match (&rollout.wait, &wait) {
-                    (Some(Hold::Gate(_)), Some(text)) => Turn::Waits(Wait::ForCanary(text)),
-                    (_, Some(text)) => Turn::Waits(Wait::For(text)),
+                let turn = match &rollout.wait {
+                    Some(gate) if gate.kind == BlockerKind::Gate => Turn::Waits(Wait::ForCanary(&gate.summary)),
+                    Some(blocker) => Turn::Waits(Wait::For(&blocker.summary)),
                     _ if !unsupported.is_empty() || hindrance.is_some() => Turn::Waits(Wait::For("its turn")),
                     _ => return on_cluster.into_owned().status,
                 };
@@ -430,13 +430,13 @@ impl<F: AddOnFacts> ClusterPlanner<'_, F> {
 impl RolloutState {
     fn of(on_cluster: &ManagedClusterAddOn, snapshot: &Snapshot<Set>) -> Self {
         let cluster = ClusterName::from(on_cluster.metadata.namespace.as_deref().unwrap_or_default());
-        let standing = snapshot.standing(&cluster);
-        let failure = match standing {
-            Some((_, Standing::Failed(failure))) => Some(*failure),
-            _ => None,
+        let (failure, wait) = match snapshot.state(&cluster) {
+            MemberState::Failed(cause) => (Some(cause.failure), None),
+            MemberState::Waiting(blocker) if blocker.kind != BlockerKind::Window => (None, Some(blocker)),
+            _ => (None, None),
         };
-        let problem = standing.and_then(|(course, _)| course?.problem.as_ref()?.configuration());
-        Self { failure, wait: snapshot.blocked_by(&cluster), invalid_version: problem.and_then(invalid_version) }
+        let problem = snapshot.course(&cluster).and_then(|course| course.problem.as_ref()?.configuration());
+        Self { failure, wait, invalid_version: problem.and_then(invalid_version) }
     }
 }
 

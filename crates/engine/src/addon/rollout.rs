@@ -1,5 +1,6 @@
 //! The rollouts of an add-on: what each cluster is assigned, and what is recorded and reported of it.
 
+pub mod notes;
 mod planner;
 mod rejected_record;
 mod state;
@@ -9,7 +10,7 @@ use std::collections::BTreeSet;
 
 use drover_api::{
     addon::ClusterManagementAddOn,
-    drover::{AddOnRollout, AddOnRolloutSpec, AddOnRolloutStatus},
+    drover::{AddOnRollout, AddOnRolloutSpec, AddOnRolloutStatus, RolloutProgress},
     grammar::SetFingerprint,
 };
 use k8s_openapi::jiff::Timestamp;
@@ -28,6 +29,7 @@ use super::{
 use crate::{
     owner::own,
     plan::{Event, ObjectKey, Plan, Write},
+    presence::Source,
     revision::{Overrides, Set},
     rollout::Revision,
 };
@@ -104,4 +106,16 @@ fn owned(record: &AddOnRollout, addon: &ClusterManagementAddOn) -> AddOnRollout 
 #[must_use]
 pub fn recorded_revisions(status: &AddOnRolloutStatus) -> BTreeSet<SetFingerprint> {
     status.sets.iter().map(|set| set.fingerprint.clone()).collect()
+}
+
+/// What is remembered of an entry.
+pub(crate) fn progress_of(status: &AddOnRolloutStatus, source: &Source) -> RolloutProgress {
+    match source {
+        Source::Nobody => status.defaults.clone(),
+        Source::Listed(placement) | Source::Canaries(placement) => {
+            let found = status.placements.iter().find(|known| known.placement == *placement);
+            found.map(|known| known.progress.clone())
+        }
+    }
+    .unwrap_or_default()
 }

@@ -17,11 +17,11 @@ use super::{
 };
 use crate::{
     condition::{self, Holds, Says},
+    member::Failure,
     revision::{
         Set,
         markers::{Given, Proof},
     },
-    rollout::Failure,
 };
 
 /// What the status of an add-on on one cluster follows from.

@@ -17,7 +17,7 @@ use k8s_openapi::{
 use super::progress::{Defect, Manifests, Obstacle};
 use crate::{
     condition::{self, Holds, Says},
-    rollout::Failure,
+    member::Failure,
 };
 
 /// How many types of configuration are named as not supported.
@@ -134,6 +134,31 @@ pub(super) fn tells_installed(reason: &str) -> bool {
         [Progress::Installed, Progress::Upgrading, Progress::Upgraded, Progress::UpgradeFailed, Progress::RollingBack];
     let before = [Progress::Installing, Progress::InstallFailed];
     Progress::any_says(&after, reason) && !Progress::any_says(&before, reason)
+}
+
+/// What is in the way on a cluster, if the stored condition tells that its rollout failed.
+pub(crate) fn failed_of(conditions: &[Condition]) -> Option<&str> {
+    let said = failure_in(conditions)?;
+    let (how, obstacle) = said.split_once(": ")?;
+    let is_of_rollout = |to: &Move| {
+        let (noun, verb) = (to.noun(), to.verb());
+        how == format!("{noun} failed")
+            || how == format!("{noun} did not end in time")
+            || how.starts_with(&format!("could not {verb} version "))
+    };
+    [Move::Install, Move::Upgrade, Move::Rollback].iter().any(is_of_rollout).then_some(obstacle)
+}
+
+/// Whether the stored condition tells that what is asked for on the cluster cannot be had.
+pub(crate) fn tells_hindrance(conditions: &[Condition]) -> bool {
+    failure_in(conditions).is_some() && failed_of(conditions).is_none()
+}
+
+/// What the stored condition says, if it tells that a change has failed or cannot be made.
+fn failure_in(conditions: &[Condition]) -> Option<&str> {
+    let said = conditions.iter().find(|condition| condition.type_ == PROGRESSING)?;
+    let failures = [Progress::InstallFailed, Progress::UpgradeFailed];
+    Progress::any_says(&failures, &said.reason).then_some(&said.message)
 }
 
 /// From what to what an add-on moves.

@@ -1,6 +1,6 @@
 //! What a placement does now: which set it moves its clusters to, what holds it up, and what has to be remembered of that.
 
-use std::{collections::BTreeSet, fmt};
+use std::collections::BTreeSet;
 
 use drover_api::{
     drover::{Gate, GateState, Halt, Pin, RolloutCounts, RolloutOutcome, RolloutProgress, RolloutRecord, RolloutState},
@@ -12,6 +12,7 @@ use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 use super::{
     Entry, Rollout, Sets, cycle,
     gate::{Canaries, Shut, has_run, has_tried, is_well, unhealthy_from},
+    hold::Hold,
     revision::{Revision, TargetError},
     standing::{Goal, Measure},
 };
@@ -40,70 +41,6 @@ pub struct Wish<R: Revision> {
     pub pin: Option<SetFingerprint>,
     /// What is remembered of it.
     pub stored: RolloutProgress,
-}
-
-/// What holds a placement up, so that nobody is moved.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Hold<R: Revision> {
-    /// What is wanted can not be had.
-    Blocked(TargetError<R::Problem>),
-    /// Somebody has paused it.
-    Paused(String),
-    /// Its gate is shut.
-    Gate(Shut),
-    /// A canary was well with the set, and is no longer.
-    CanaryUnhealthy(ClusterName),
-    /// Too many clusters have failed.
-    Halted {
-        /// How many.
-        failed: usize,
-        /// How many may.
-        tolerated: usize,
-    },
-    /// What is rolling out is made of the content of a configuration that nobody has any more.
-    Lost(R::Part),
-    /// What is rolling out was made by another Drover, and nobody has tried what this one would make of it.
-    Outdated(SetFingerprint),
-}
-
-impl<R: Revision> Hold<R> {
-    /// What a cluster says of it that waits: without numbers and names, so that a thousand clusters do not have to say it again whenever one
-    /// of these changes.
-    #[must_use]
-    pub fn in_short(&self) -> String {
-        match self {
-            Self::Gate(shut) => shut.in_short(),
-            Self::CanaryUnhealthy(_) => "a canary was well with this and is no longer".to_owned(),
-            Self::Halted { .. } => "too many clusters have failed".to_owned(),
-            Self::Blocked(_) | Self::Paused(_) | Self::Lost(_) | Self::Outdated(_) => self.to_string(),
-        }
-    }
-}
-
-impl<R: Revision> fmt::Display for Hold<R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Blocked(problem) => problem.fmt(f),
-            Self::Paused(by) => write!(f, "paused by {by}"),
-            Self::Gate(shut) => shut.fmt(f),
-            Self::CanaryUnhealthy(cluster) => write!(
-                f,
-                "the canary {cluster} was well with this and is no longer: nothing new is begun until it recovers or is skipped"
-            ),
-            Self::Halted { failed, tolerated } => write!(
-                f,
-                "{failed} failed where {tolerated} may: nothing new is begun until one of them succeeds, something else is wanted, or drover.dev/retry is set"
-            ),
-            Self::Lost(config) => write!(
-                f,
-                "the content of the config {config} that this set is made of is not kept any more: nothing new is begun until something else is wanted, or the config has that content again"
-            ),
-            Self::Outdated(set) => write!(
-                f,
-                "{set} was made by another Drover, and what this one makes of the same has to come through the gate itself: nothing new of {set} is begun"
-            ),
-        }
-    }
 }
 
 /// What a placement does now.
@@ -223,6 +160,22 @@ impl<R: Revision> Rollout<R> {
         plan
     }
 
+    /// Judges all clusters by what is recorded of the rollouts, and plans nothing.
+    pub fn judge_by_record(
+        &mut self,
+        recorded: &[RolloutProgress],
+        sets: &Sets<R>,
+        retried: Option<Timestamp>,
+        now: Timestamp,
+    ) {
+        self.turn_to(whole_seconds(now));
+        for (entry, progress) in recorded.iter().enumerate() {
+            let target = if self.is_gated(entry) { &progress.last_known_good } else { &progress.wanted };
+            let goal = target.as_ref().and_then(|target| goal(target, sets));
+            self.measure(entry, measure_of(progress, goal, retried));
+        }
+    }
+
     /// Finds out what an entry moves its clusters to, and whether it has got there.
     fn set_course(&mut self, entry: usize, facts: &Facts<R>) -> Setting {
         let stored = facts.wishes[entry].stored.clone();
@@ -291,11 +244,8 @@ impl<R: Revision> Rollout<R> {
     }
 
     fn measure_by(&mut self, entry: usize, goal: Option<Goal<R>>, setting: &Setting, facts: &Facts<R>) {
-        let RolloutProgress { wanted, last_applied, started, finished, .. } = &setting.progress;
-        let is_reached = goal.as_ref().is_some_and(|goal| last_applied.as_ref() == Some(&goal.fingerprint));
-        let started = started.as_ref().map(|started| started.0);
-        let settled = finished.as_ref().filter(|_| is_reached).map(|finished| finished.0);
-        self.measure(entry, Measure { goal, wanted: wanted.clone(), started, settled, retried: facts.retried });
+        let measure = measure_of(&setting.progress, goal, facts.retried);
+        self.measure(entry, measure);
     }
 
     /// Decides which set comes through a gate: the one that is wanted, once the canaries are well with it or it is known to be good, and
@@ -714,6 +664,19 @@ fn newly_halted<R: Revision>(wish: &Wish<R>, course: &Course<R>) -> Option<Happe
     let halted = course.progress.halt.as_ref()?;
     let is_known = wish.stored.halt.as_ref().is_some_and(|known| known.set == halted.set);
     (!is_known).then(|| Happening::Halted(halted.set.clone()))
+}
+
+/// What the clusters of an entry are measured by that moves them to a revision.
+fn measure_of<R: Revision>(
+    progress: &RolloutProgress,
+    goal: Option<Goal<R>>,
+    retried: Option<Timestamp>,
+) -> Measure<R> {
+    let RolloutProgress { wanted, last_applied, started, finished, .. } = progress;
+    let is_reached = goal.as_ref().is_some_and(|goal| last_applied.as_ref() == Some(&goal.fingerprint));
+    let started = started.as_ref().map(|started| started.0);
+    let settled = finished.as_ref().filter(|_| is_reached).map(|finished| finished.0);
+    Measure { goal, wanted: wanted.clone(), started, settled, retried }
 }
 
 fn goal<R: Revision>(set: &SetFingerprint, sets: &Sets<R>) -> Option<Goal<R>> {

@@ -8,9 +8,10 @@ use k8s_openapi::jiff::Timestamp;
 use super::{
     member::{Group, Member, scatter},
     revision::Revision,
-    standing::{Failure, Measure, Standing, Step, judge},
+    standing::{Measure, Standing, Step, judge},
     strategy::{Order, Stage, Strategy},
 };
+use crate::member::Failure;
 
 /// Whether a placement decides for a cluster that it selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

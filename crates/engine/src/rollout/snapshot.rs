@@ -5,7 +5,8 @@ use std::sync::Arc;
 use drover_api::reference::ClusterName;
 use rpds::HashTrieMapSync;
 
-use super::{Course, Entry, Hold, Revision, Standing};
+use super::{Course, Entry, PlacementBlockers, Revision, Standing};
+use crate::member::MemberState;
 
 /// Which entry decides for each cluster, and how the cluster stands there. A copy shares its
 /// structure with the original, so that publishing it costs what has changed since.
@@ -16,12 +17,15 @@ pub(super) type Standings = HashTrieMapSync<ClusterName, (usize, Standing)>;
 pub struct Snapshot<R: Revision> {
     entries: Arc<[Entry]>,
     courses: Arc<[Course<R>]>,
+    /// What keeps the clusters of each entry waiting.
+    blockers: Arc<[PlacementBlockers]>,
     standings: Standings,
 }
 
 impl<R: Revision> Snapshot<R> {
     pub(super) fn new(entries: &[Entry], courses: &[Course<R>], standings: &Standings) -> Self {
-        Self { entries: entries.into(), courses: courses.into(), standings: standings.clone() }
+        let blockers = courses.iter().map(Course::blockers).collect();
+        Self { entries: entries.into(), courses: courses.into(), blockers, standings: standings.clone() }
     }
 
     /// The entry that decides for a cluster.
@@ -30,27 +34,23 @@ impl<R: Revision> Snapshot<R> {
         self.entries.get(self.standings.get(cluster)?.0)
     }
 
-    /// What that entry does now, and how the cluster stands to it.
+    /// What that entry does now.
     #[must_use]
-    pub fn standing(&self, cluster: &ClusterName) -> Option<(Option<&Course<R>>, &Standing)> {
-        let (entry, standing) = self.standings.get(cluster)?;
-        Some((self.courses.get(*entry), standing))
+    pub fn course(&self, cluster: &ClusterName) -> Option<&Course<R>> {
+        self.courses.get(self.standings.get(cluster)?.0)
     }
 
-    /// What a cluster waits for, unless that is its turn in the window.
+    /// The state of a cluster.
     #[must_use]
-    pub fn blocked_by(&self, cluster: &ClusterName) -> Option<Hold<R>> {
-        let (course, standing) = self.standing(cluster)?;
-        match standing {
-            Standing::Waiting(_) | Standing::Stray => course?.hold.clone(),
-            Standing::Ahead { is_there: true } | Standing::Done => next_target_blocked_by(course?),
-            _ => None,
-        }
+    pub fn state(&self, cluster: &ClusterName) -> MemberState {
+        let Some((entry, standing)) = self.standings.get(cluster) else { return MemberState::Deselected };
+        let nothing = PlacementBlockers::default();
+        let blockers = self.blockers.get(*entry).unwrap_or(&nothing);
+        blockers.state(standing, self.entries.get(*entry).and_then(|entry| entry.source.placement()))
     }
-}
 
-/// What a cluster waits for that runs what its placement rolls out, while the target is another revision.
-fn next_target_blocked_by<R: Revision>(course: &Course<R>) -> Option<Hold<R>> {
-    let waits = course.goal != course.progress.wanted;
-    waits.then(|| course.hold.clone().or_else(|| course.shut.clone().map(Hold::Gate)))?
+    /// The clusters that an entry decides for.
+    pub fn clusters(&self) -> impl Iterator<Item = &ClusterName> {
+        self.standings.keys()
+    }
 }

@@ -1,6 +1,6 @@
 //! How a cluster stands to the set that its placement is moving to.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use drover_api::grammar::SetFingerprint;
 use k8s_openapi::jiff::Timestamp;
@@ -11,6 +11,7 @@ use super::{
     strategy::Strategy,
 };
 use crate::{
+    member::Failure,
     revision::markers::{Given, Proof, Verdict},
     time::after,
 };
@@ -122,27 +123,6 @@ pub enum Step {
     Upgrade,
 }
 
-/// In which way a cluster has failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Failure {
-    /// What was sent to it could not be applied there.
-    NotApplied,
-    /// It took too long.
-    TooLate,
-    /// It ran the set, and then turned unhealthy.
-    Unhealthy,
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NotApplied => "what was sent to the cluster could not be applied there",
-            Self::TooLate => "it took longer than progressDeadline allows",
-            Self::Unhealthy => "it turned unhealthy after it had been well",
-        })
-    }
-}
-
 /// How a cluster stands, and when that changes by itself.
 pub(super) fn judge<R: Revision>(
     member: &Member<R>,
@@ -214,7 +194,8 @@ fn on_goal<R: Revision>(
     limits: &Limits,
     now: Timestamp,
 ) -> Standing {
-    let effective = goal.effective(addon);
+    // An explanation of what is published knows what the cluster is to run, and not why.
+    let effective = addon.runs.clone().unwrap_or_else(|| goal.effective(addon));
     let is_own_way = effective != goal.fingerprint;
     let done = if is_own_way { Standing::OwnWay } else { Standing::Done };
     if is_own_way && limits.is_settled {

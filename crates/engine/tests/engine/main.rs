@@ -5,6 +5,7 @@ mod approval_properties;
 mod certificate;
 mod counterexample;
 mod dependencies;
+mod explain_properties;
 mod faulty;
 mod fleet;
 mod layers;

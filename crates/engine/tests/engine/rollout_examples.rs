@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use drover_api::{drover::RolloutState, reference::ClusterName};
 use drover_engine::{
+    member::Failure,
     presence::Source,
     revision::Set,
     revision::markers::Verdict,
     rollout::{
-        Course, Entry, Failure, Happening, Standing, Step,
+        Course, Entry, Happening, Standing, Step,
         member::{Presence, scatter},
     },
 };

@@ -8,19 +8,22 @@ use std::{
 
 use drover_api::{
     addon::{AddOnRolloutStrategy, ConfigGroupResource, ConfigReferent, ConfigSpecHash},
-    drover::{RolloutProgress, SetConfig},
+    drover::{ConfigSet, RolloutProgress, SetConfig},
     grammar::{CountOrPercentage, SetFingerprint, WindowSize},
     reference::{ClusterName, PlacementRef},
 };
 use drover_engine::{
-    addon::configuration::{ConfigName, Problem},
+    addon::{
+        configuration::{ConfigName, Problem},
+        registry,
+    },
     presence::Source,
     revision::{
         Overrides, Set,
         markers::{Given, Proof, Verdict},
     },
     rollout::{
-        Entry, Goal, Plan, Rollout, Sets, Standing, TargetError, Wish,
+        Entry, Goal, Plan, Rollout, Sets, Snapshot, Standing, TargetError, Wish,
         member::{Group, Member, Presence, Selection},
         strategy::Strategy,
     },
@@ -83,6 +86,11 @@ static SETS: LazyLock<Sets<Set>> = LazyLock::new(|| {
     let set = |letter: char| Arc::new(Set::new([config("settings", letter), config("extras", '0')], None));
     LETTERS.into_iter().map(set).map(|set| (set.fingerprint(), set)).collect()
 });
+
+/// All sets, as they are recorded.
+pub(crate) fn all_sets(now: Timestamp) -> Vec<ConfigSet> {
+    registry::keep(&[], &SETS, &SETS.iter().map(|(name, _)| name.clone()).collect(), now)
+}
 
 fn config(resource: &str, content: char) -> SetConfig {
     SetConfig { group_resource: type_(resource), config: state(content) }
@@ -360,6 +368,11 @@ impl<'p> World<'p> {
     pub(crate) fn plan(&mut self) -> Plan<Set> {
         let question = self.question();
         self.planner.plan(&mut self.rollout, &question)
+    }
+
+    /// What is published of the last plan.
+    pub(crate) fn snapshot(&self, plan: &Plan<Set>) -> Snapshot<Set> {
+        self.rollout.snapshot(&plan.courses)
     }
 
     /// How a cluster stands, by the last plan.

@@ -7,7 +7,7 @@ use std::{
 
 use drover_api::{
     addon::{ClusterManagementAddOn, ClusterManagementAddOnStatus, ManagedClusterAddOn},
-    drover::{Acknowledged, AcknowledgedCluster, AddOnRollout, AddOnRolloutStatus, RolloutProgress},
+    drover::{Acknowledged, AcknowledgedCluster, AddOnRollout, AddOnRolloutStatus},
     grammar::{SetFingerprint, Version, WindowSize},
     names::{AVAILABLE, INSTALLED_ANNOTATION, PAUSE_ANNOTATION, RETRY_ANNOTATION, SKIP_ANNOTATION},
     reference::{ClusterName, PlacementRef},
@@ -16,7 +16,7 @@ use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
 
 use super::{
-    RecordKind, RejectedRecord, recorded_revisions,
+    RecordKind, RejectedRecord, progress_of, recorded_revisions,
     state::{AddOnContext, AddOnRolloutState},
     status_update::{self, StatusUpdate},
 };
@@ -39,7 +39,7 @@ use crate::{
         markers::{Given, Proof},
     },
     rollout::{
-        Course, Give, Goal, Happening, Hold, Plan as RolloutPlan, Rollout, Sets, Standing, Target, TargetError, Wish,
+        Course, Give, Goal, Happening, Plan as RolloutPlan, Rollout, Sets, Standing, Target, TargetError, Wish,
         member::{Member, Presence, Selection},
     },
     steering::{self, Steering},
@@ -476,7 +476,7 @@ impl<F: AddOnFacts> RolloutPlanner<'_, F> {
                 format!("{set} runs on {done} of {total} clusters of {place}"),
             ),
             Happening::Halted(set) => {
-                let why = course.hold.as_ref().map(Hold::to_string).unwrap_or_default();
+                let why = course.blocker().map(|blocker| blocker.message).unwrap_or_default();
                 Event::warning(
                     self.addon,
                     "RolloutHalted",
@@ -497,7 +497,7 @@ fn invalid_version(course: Option<&Course<Set>>) -> Option<&Version> {
 
 /// What clusters of an entry say that they wait for.
 fn wait_of(course: Option<&Course<Set>>) -> Option<String> {
-    course?.hold.as_ref().map(Hold::in_short)
+    course?.blocker().map(|blocker| blocker.summary)
 }
 
 fn goals(wishes: &[Wish<Set>]) -> impl Iterator<Item = &Goal<Set>> {
@@ -508,16 +508,4 @@ fn goals(wishes: &[Wish<Set>]) -> impl Iterator<Item = &Goal<Set>> {
 fn wanted_set(status: &AddOnRolloutStatus, source: &Source) -> Option<Set> {
     let wanted = progress_of(status, source).wanted?;
     status.sets.iter().find(|set| set.fingerprint == wanted).map(Set::read)
-}
-
-/// What is remembered of an entry.
-fn progress_of(status: &AddOnRolloutStatus, source: &Source) -> RolloutProgress {
-    match source {
-        Source::Nobody => status.defaults.clone(),
-        Source::Listed(placement) | Source::Canaries(placement) => {
-            let found = status.placements.iter().find(|known| known.placement == *placement);
-            found.map(|known| known.progress.clone())
-        }
-    }
-    .unwrap_or_default()
 }

@@ -6,12 +6,11 @@ use drover_api::{
     addon::ClusterManagementAddOnStatus,
     drover::{Acknowledged, AddOnRolloutStatus, PlacementRolloutStatus, RolloutCounts, RolloutProgress, RolloutState},
     grammar::SetFingerprint,
-    reference::PlacementRef,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt;
 
-use super::planner::RolloutPlanner;
+use super::{notes, planner::RolloutPlanner};
 use crate::{
     addon::{
         configuration::{Problem, asks_by_hub_config},
@@ -66,7 +65,7 @@ impl<F: AddOnFacts> StatusUpdate<'_, F> {
             state: Some(self.state()),
             progress: Some(format!("{}/{}", totals.proven + totals.overridden, totals.total)),
             failed: Some(totals.failed),
-            message: self.message(),
+            message: notes::written(self.courses()),
             observed_generation: self.planner.addon.metadata.generation,
             sets: registry::keep(&former.sets, self.sets, &needed, self.planner.now),
             defaults,
@@ -123,16 +122,6 @@ impl<F: AddOnFacts> StatusUpdate<'_, F> {
         entries.map(|(entry, course)| (&entry.source, course))
     }
 
-    /// What rollouts wait for.
-    fn message(&self) -> Option<String> {
-        let notes = self.courses().filter_map(|(source, course)| {
-            let place = source.placement().map_or_else(|| "defaults".to_owned(), PlacementRef::to_string);
-            Some(format!("{place}: {}", note(course)?))
-        });
-        let notes: Vec<_> = notes.collect();
-        (!notes.is_empty()).then(|| notes.join("; "))
-    }
-
     fn conditions(&self, former: Vec<Condition>) -> Vec<Condition> {
         let problems: Vec<_> = self.complaints();
         let (holds, reason, message) = if problems.is_empty() {
@@ -158,7 +147,7 @@ impl<F: AddOnFacts> StatusUpdate<'_, F> {
     /// The status of the add-on itself.
     pub(super) fn addon_status(&self) -> ClusterManagementAddOnStatus {
         let set = |name: &Option<SetFingerprint>| name.as_ref().and_then(|name| self.sets.get(name)).map(|set| &**set);
-        let notes: Vec<_> = self.courses().map(|(_, course)| note(course)).collect();
+        let notes: Vec<_> = self.courses().map(|(_, course)| notes::note(course)).collect();
         let desired: Vec<_> = self.courses().map(|(source, _)| self.desired(source)).collect();
         let placements: Vec<_> = self
             .courses()
@@ -241,17 +230,6 @@ impl<F: AddOnFacts> StatusUpdate<'_, F> {
         let version = |name: &Option<SetFingerprint>| self.sets.get(name.as_ref()?).and_then(|set| Set::version(set));
         version(&progress.wanted).zip(version(&progress.last_applied)).is_some_and(|(wanted, was)| wanted < was)
     }
-}
-
-/// What there is to say of an entry besides its counts.
-fn note(course: &Course<Set>) -> Option<String> {
-    let hold = course.hold.as_ref().filter(|_| course.progress.state != Some(RolloutState::Complete));
-    let hold = hold.map(ToString::to_string).or_else(|| course.problem.as_ref().map(ToString::to_string));
-    let pin = course.progress.pin.as_ref().filter(|pin| course.progress.wanted.as_ref() == Some(&pin.set));
-    let pin = pin.filter(|pin| !pin.let_go);
-    let pin = pin.map(|pin| format!("held at the set {} by drover.dev/pin", pin.set));
-    let notes: Vec<_> = pin.into_iter().chain(hold).collect();
-    (!notes.is_empty()).then(|| notes.join(", "))
 }
 
 fn counts(course: &Course<Set>) -> Counts {
