@@ -4,6 +4,8 @@
 //! A cluster loses what it has only if that is certain. A placement that is missing or undecided, a
 //! slice of a decision that is being rewritten, and an unreachable cluster are no reasons.
 
+mod fleet_facts;
+
 use std::time::Duration;
 
 use drover_api::{
@@ -13,6 +15,7 @@ use drover_api::{
 };
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Condition, jiff::Timestamp};
 
+pub use self::fleet_facts::FleetFacts;
 use crate::{
     cluster::conditions,
     condition::{self, Holds},
@@ -30,6 +33,16 @@ pub enum Known<T> {
     Unreadable,
     /// It is not there.
     Missing,
+}
+
+impl<T> Known<T> {
+    /// What it is, if it can be parsed.
+    pub fn into_option(self) -> Option<T> {
+        match self {
+            Self::There(object) => Some(object),
+            Self::Unreadable | Self::Missing => None,
+        }
+    }
 }
 
 /// Who selects clusters for an add-on.
