@@ -103,25 +103,23 @@ impl Absence {
     }
 }
 
-/// Why it is not known whom a placement selects.
+/// Why it is not known which clusters a placement selects. The messages go on after its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unclear {
-    /// It is not there.
-    #[error("it does not exist: create it, or take it off the list; until then all works stay where they are")]
+    /// It does not exist.
+    #[error("does not exist: create it, or take it off the list")]
     Missing,
-    /// It is on its way out.
-    #[error("it is being deleted: take it off the list; until then all works stay where they are")]
+    /// It is being deleted.
+    #[error("is being deleted: take it off the list")]
     Leaving,
     /// It selects nothing yet.
-    #[error("it has not been decided on yet; until then all works stay where they are")]
+    #[error("has not been decided on yet")]
     Undecided,
-    /// It can not be read.
-    #[error("it can not be read: correct or delete it; until then all works stay where they are")]
+    /// It cannot be parsed.
+    #[error("can not be read: correct or delete it")]
     Unreadable,
-    /// A decision in its namespace can not be read, and may be its own.
-    #[error(
-        "a PlacementDecision in its namespace can not be read: correct or delete it; until then all works stay where they are"
-    )]
+    /// A decision in its namespace cannot be parsed, and may be its own.
+    #[error("may have a PlacementDecision that can not be read: correct or delete it")]
     UnreadableDecision,
 }
 

@@ -8,7 +8,7 @@ use k8s_openapi::jiff::Timestamp;
 
 use super::plan::Fleet;
 use crate::{
-    plan::{PlanPart, PlanStep, Subresource, Write, WriteResult},
+    plan::{PlanPart, PlanStep, WriteResult},
     time::after,
     tracker::{Dirty, KeyState, Tracker},
 };
@@ -60,13 +60,7 @@ impl KeyState for UpgradeState {
 impl UpgradeState {
     /// Records what a part of a plan came to.
     pub fn sent<A: PlanStep>(&mut self, part: PlanPart<'_, A>, result: &WriteResult, now: Timestamp) {
-        self.tracker.sent(part, result);
-        let is_status = |write: &Write| {
-            write.kind().is::<ManagedClustersUpgrade>() && write.subresource() == Some(Subresource::Status)
-        };
-        if matches!(part, PlanPart::Write(write) if is_status(write)) && *result == WriteResult::Done {
-            self.tracker.throttle.written(now);
-        }
+        self.tracker.sent::<ManagedClustersUpgrade, A>(part, result, now);
     }
 
     /// Records the time of a plan, and returns since when this is planned without interruption.

@@ -11,7 +11,6 @@ use super::{ListedPlacement, Turns, UpgradePlanner};
 use crate::{
     placement::sets::Reach,
     plan::{Event, Plan, Write},
-    presence::Unclear,
     upgrade::{facts::UpgradeFacts, state::UpgradeState, status::Facts, steering::acknowledge},
 };
 
@@ -92,23 +91,16 @@ impl<F: UpgradeFacts> UpgradePlanner<'_, F> {
 
     fn unclear_placement(&self, listed: &ListedPlacement) -> Option<String> {
         let key = &listed.key;
-        let why = match listed.decided {
-            Ok(decided) if decided.clusters > 0 => return None,
+        match listed.decided {
+            Ok(decided) if decided.clusters > 0 => None,
             Ok(_) => {
                 let status = self.facts.placement(key).into_option().and_then(|placement| placement.status.as_ref());
                 let mut conditions = status.into_iter().flat_map(|status| &status.conditions);
                 let said = conditions.find(|condition| condition.type_ == SATISFIED).map(|it| it.message.clone());
-                return Some(format!("the Placement {key} selects no cluster: {}", said.unwrap_or_default()));
+                Some(format!("the Placement {key} selects no cluster: {}", said.unwrap_or_default()))
             }
-            Err(Unclear::Missing) => "does not exist: create it, or take it off the list",
-            Err(Unclear::Leaving) => "is being deleted: take it off the list",
-            Err(Unclear::Undecided) => "has not been decided on yet",
-            Err(Unclear::Unreadable) => "can not be read: correct or delete it",
-            Err(Unclear::UnreadableDecision) => {
-                "may have a PlacementDecision that can not be read: correct or delete it"
-            }
-        };
-        Some(format!("the Placement {key} {why}; until then its clusters stay as they are"))
+            Err(why) => Some(format!("the Placement {key} {why}; until then its clusters stay as they are")),
+        }
     }
 
     fn events(&self, wanted: &Status) -> Vec<Event> {

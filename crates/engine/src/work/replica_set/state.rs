@@ -10,7 +10,7 @@ use k8s_openapi::jiff::Timestamp;
 
 use super::{revision::Template, tally::Tally};
 use crate::{
-    plan::{PlanPart, PlanStep, Subresource, Write, WriteResult},
+    plan::{PlanPart, PlanStep, WriteResult},
     rollout::{Course, Rollout},
     tracker::{Dirty, KeyState, Tracker},
 };
@@ -72,13 +72,7 @@ impl KeyState for ReplicaSetState {
 impl ReplicaSetState {
     /// Records what a part of a plan came to.
     pub fn sent<A: PlanStep>(&mut self, part: PlanPart<'_, A>, result: &WriteResult, now: Timestamp) {
-        self.tracker.sent(part, result);
-        let is_status = |write: &Write| {
-            write.kind().is::<ManifestWorkReplicaSet>() && write.subresource() == Some(Subresource::Status)
-        };
-        if matches!(part, PlanPart::Write(write) if is_status(write)) && *result == WriteResult::Done {
-            self.tracker.throttle.written(now);
-        }
+        self.tracker.sent::<ManifestWorkReplicaSet, A>(part, result, now);
     }
 
     /// Starts over, with other placements or strategies.
