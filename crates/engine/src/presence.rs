@@ -4,6 +4,8 @@
 //! A cluster loses what it has only if that is certain. A placement that is missing or undecided, a
 //! slice of a decision that is being rewritten, and an unreachable cluster are no reasons.
 
+mod fleet_facts;
+
 use std::time::Duration;
 
 use drover_api::{
@@ -13,6 +15,7 @@ use drover_api::{
 };
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Condition, jiff::Timestamp};
 
+pub use self::fleet_facts::FleetFacts;
 use crate::{
     cluster::conditions,
     condition::{self, Holds},
@@ -30,6 +33,16 @@ pub enum Known<T> {
     Unreadable,
     /// It is not there.
     Missing,
+}
+
+impl<T> Known<T> {
+    /// What it is, if it can be parsed.
+    pub fn into_option(self) -> Option<T> {
+        match self {
+            Self::There(object) => Some(object),
+            Self::Unreadable | Self::Missing => None,
+        }
+    }
 }
 
 /// Who selects clusters for an add-on.
@@ -90,25 +103,23 @@ impl Absence {
     }
 }
 
-/// Why it is not known whom a placement selects.
+/// Why it is not known which clusters a placement selects. The messages go on after its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unclear {
-    /// It is not there.
-    #[error("it does not exist: create it, or take it off the list; until then all works stay where they are")]
+    /// It does not exist.
+    #[error("does not exist: create it, or take it off the list")]
     Missing,
-    /// It is on its way out.
-    #[error("it is being deleted: take it off the list; until then all works stay where they are")]
+    /// It is being deleted.
+    #[error("is being deleted: take it off the list")]
     Leaving,
     /// It selects nothing yet.
-    #[error("it has not been decided on yet; until then all works stay where they are")]
+    #[error("has not been decided on yet")]
     Undecided,
-    /// It can not be read.
-    #[error("it can not be read: correct or delete it; until then all works stay where they are")]
+    /// It cannot be parsed.
+    #[error("can not be read: correct or delete it")]
     Unreadable,
-    /// A decision in its namespace can not be read, and may be its own.
-    #[error(
-        "a PlacementDecision in its namespace can not be read: correct or delete it; until then all works stay where they are"
-    )]
+    /// A decision in its namespace cannot be parsed, and may be its own.
+    #[error("may have a PlacementDecision that can not be read: correct or delete it")]
     UnreadableDecision,
 }
 

@@ -24,6 +24,7 @@ use std::{
 
 use drover_api::reference::ClusterName;
 use k8s_openapi::jiff::Timestamp;
+use kube::Resource;
 
 use self::wakes::Wakes;
 pub use self::{
@@ -196,9 +197,14 @@ impl<I: MemberIndex, C> Tracker<I, C> {
         self.next_wake().into_iter().chain(self.next_resync()).min()
     }
 
-    /// Records what a part of a plan came to.
-    pub fn sent<A: PlanStep>(&mut self, part: PlanPart<'_, A>, result: &WriteResult) {
+    /// Records what a part of a plan came to. `K` is the kind of the subject.
+    pub fn sent<K, A>(&mut self, part: PlanPart<'_, A>, result: &WriteResult, now: Timestamp)
+    where
+        K: Resource<DynamicType = ()>,
+        A: PlanStep,
+    {
         self.rejections.record(part, result);
+        self.throttle.sent::<K, A>(part, result, now);
     }
 }
 

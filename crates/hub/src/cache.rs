@@ -10,15 +10,13 @@ use drover_api::{
     cluster::{
         AddOnPlacementScore, ManagedCluster, ManagedClusterSet, ManagedClusterSetBinding, Placement, PlacementDecision,
     },
-    names::{CLUSTER_AVAILABLE, DECISION_GROUP_INDEX_LABEL, DECISION_GROUP_NAME_LABEL, PLACEMENT_LABEL},
+    names::{DECISION_GROUP_INDEX_LABEL, DECISION_GROUP_NAME_LABEL, PLACEMENT_LABEL},
     reference::ClusterName,
 };
 use drover_engine::{
     cluster::{invalid_spec::with_invalid_spec, taints},
-    condition::{Holds, holds},
     placement::{Misconfigured, sets::Membership},
     plan::Controller,
-    presence::{Decided, Known, Unclear, decided},
     revision::EPOCH,
     rollout::member::Group,
     tracker::Dirty,
@@ -273,27 +271,6 @@ impl Cache {
         }
     }
 
-    /// What a placement says of its decision, if it does and that can be read.
-    pub(crate) fn decided(&self, placement: &ObjectKey) -> Result<Decided, Unclear> {
-        let known = match self.placements.get(placement) {
-            Some(found) => Known::There(&**found),
-            None if self.placements.has(placement) => Known::Unreadable,
-            None => Known::Missing,
-        };
-        // Nobody knows whose slice it is that can not be read.
-        let has_unreadable_slices = self.decisions.unknown().any(|slice| slice.namespace == placement.namespace);
-        decided(known, has_unreadable_slices)
-    }
-
-    /// What is known of a cluster.
-    pub(crate) fn known_cluster(&self, cluster: &ClusterName) -> Known<&ManagedCluster> {
-        match self.cluster(cluster) {
-            Some(found) => Known::There(found),
-            None if self.clusters.has(&ObjectKey::cluster_wide(cluster.as_str())) => Known::Unreadable,
-            None => Known::Missing,
-        }
-    }
-
     /// The clusters that a placement has selected.
     pub(crate) fn selected_by(&self, placement: &ObjectKey) -> impl Iterator<Item = ClusterName> + use<'_> {
         let slices = slices_of(self, placement).into_iter().filter_map(|slice| slice.status.as_ref());
@@ -304,21 +281,6 @@ impl Cache {
     pub(crate) fn count_selected_by(&self, placement: &ObjectKey) -> usize {
         let slices = slices_of(self, placement).into_iter().filter_map(|slice| slice.status.as_ref());
         slices.map(|status| status.decisions.len()).sum()
-    }
-
-    /// Whether works can be made for a cluster: it is accepted, stays, and has a namespace.
-    pub(crate) fn takes_works(&self, cluster: &ClusterName) -> bool {
-        let found = self.cluster(cluster);
-        let is_in = found.is_some_and(|it| it.spec.hub_accepts_client && it.metadata.deletion_timestamp.is_none());
-        let namespace = self.belongings.namespace(cluster);
-        is_in && namespace.is_some_and(|namespace| namespace.metadata.deletion_timestamp.is_none())
-    }
-
-    /// Whether a cluster says that it is available.
-    pub(crate) fn is_online(&self, cluster: &ClusterName) -> bool {
-        let cluster = self.cluster(cluster).filter(|cluster| cluster.metadata.deletion_timestamp.is_none());
-        let status = cluster.and_then(|cluster| cluster.status.as_ref());
-        status.is_some_and(|status| holds(&status.conditions, CLUSTER_AVAILABLE) == Some(Holds::Yes))
     }
 }
 

@@ -172,13 +172,10 @@ impl Configs {
         type_.configs.get(&key_of(config))?.spec.template_of()
     }
 
-    /// Why nobody knows which templates there are, if that is so. Where there is no such type, there are none.
+    /// Why the templates that exist are not known, if they are not.
     pub(crate) fn are_templates_unknown(&self) -> Option<Problem> {
-        match self.types.get(&content::templates()).map_or(TypeState::Unknown, |type_| type_.state) {
-            TypeState::Listed | TypeState::Absent => None,
-            TypeState::Unknown => Some(Problem::TemplatesNotYet),
-            TypeState::Forbidden => Some(Problem::TemplatesForbidden),
-        }
+        let state = self.types.get(&content::templates()).map_or(TypeState::Unknown, |type_| type_.state);
+        state.why_templates_are_unknown()
     }
 
     /// The templates of an add-on.
@@ -219,8 +216,10 @@ impl Configs {
         ContentSources {
             type_state: type_.map(|type_| type_.state),
             is_live: type_.is_some_and(|type_| type_.contents.contains_key(hash)),
-            is_stored: self.kept.has(group_resource, hash),
-            is_needed: self.kept.is_needed(group_resource, hash),
+            is_stored: self.kept.keeps((group_resource, hash)),
+            has_unreadable_revision: self.kept.has_unreadable_revision(),
+            is_recorded: self.kept.is_recorded((group_resource, hash)),
+            has_unreadable_rollout: self.kept.rollouts.unknown().next().is_some(),
         }
     }
 

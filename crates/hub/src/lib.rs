@@ -17,6 +17,7 @@ mod config;
 mod controllers;
 mod debug;
 mod defect;
+mod fleet_facts;
 mod placement;
 mod signer;
 mod upgrade;

@@ -1,15 +1,12 @@
 //! The controller of upgrades of clusters, and what the hub knows of them.
 
-mod blueprint;
-mod book;
-mod case;
+mod facts;
 mod inventory;
 mod managed_clusters_upgrade;
-mod removal;
-mod works;
+
+pub(crate) use drover_engine::upgrade::upgrade_work::UpgradeWork;
 
 pub(crate) use self::{
     inventory::Upgrades,
-    managed_clusters_upgrade::ClusterUpgrades,
-    works::{UpgradeWork, upgrade_works},
+    managed_clusters_upgrade::{ClusterUpgrades, upgrade_works},
 };

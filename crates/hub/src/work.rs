@@ -1,16 +1,14 @@
 //! The controllers of works, and what the hub knows of sets of works.
 
-mod blueprint;
-mod book;
-mod case;
 mod completion;
+mod facts;
 mod inventory;
-mod placed;
 mod replica_set;
+
+pub(crate) use drover_engine::work::replica_set::placed_work::PlacedWork;
 
 pub(crate) use self::{
     completion::{Completions, FinishingWork},
     inventory::WorkSets,
-    placed::{PlacedWork, placed_works},
-    replica_set::ReplicaSets,
+    replica_set::{ReplicaSets, placed_works},
 };

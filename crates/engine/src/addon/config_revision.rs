@@ -1,6 +1,6 @@
 //! Revisions: the contents of configurations that are kept, so that a rollout can finish what it began.
 
-use std::{fmt::Write as _, time::Duration};
+use std::{collections::BTreeMap, fmt::Write as _, time::Duration};
 
 use drover_api::{
     addon::{AddOnConfig, ConfigGroupResource},
@@ -10,7 +10,11 @@ use drover_api::{
 use k8s_openapi::jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
-use crate::time::after;
+use super::configuration::Problem;
+use crate::{
+    plan::{ObjectKey, Plan, Write},
+    time::after,
+};
 
 /// How many bytes of a digest are in a name: two contents never share one.
 const BYTES: usize = 16;
@@ -64,6 +68,19 @@ pub enum TypeState {
     Forbidden,
 }
 
+impl TypeState {
+    /// Why the templates that exist are not known, if this is the state of their type and they are not.
+    /// Where the type does not exist, there are none.
+    #[must_use]
+    pub fn why_templates_are_unknown(self) -> Option<Problem> {
+        match self {
+            Self::Listed | Self::Absent => None,
+            Self::Unknown => Some(Problem::TemplatesNotYet),
+            Self::Forbidden => Some(Problem::TemplatesForbidden),
+        }
+    }
+}
+
 /// Where a content exists.
 #[derive(Clone, Copy, Debug)]
 pub struct ContentSources {
@@ -71,10 +88,14 @@ pub struct ContentSources {
     pub type_state: Option<TypeState>,
     /// Whether a configuration is known to have it.
     pub is_live: bool,
-    /// Whether a ConfigRevision has it, or may have it.
+    /// Whether a ConfigRevision is known to have it.
     pub is_stored: bool,
-    /// Whether a rollout needs it, or may need it.
-    pub is_needed: bool,
+    /// Whether a ConfigRevision exists that cannot be parsed, and may have it.
+    pub has_unreadable_revision: bool,
+    /// Whether a rollout is known to need it.
+    pub is_recorded: bool,
+    /// Whether an AddOnRollout exists that cannot be parsed, and may need it.
+    pub has_unreadable_rollout: bool,
 }
 
 impl ContentSources {
@@ -86,19 +107,54 @@ impl ContentSources {
             Some(TypeState::Unknown | TypeState::Forbidden) => true,
             Some(TypeState::Listed | TypeState::Absent) => self.is_live,
         };
-        !may_be_live && !self.is_stored
+        !may_be_live && !self.is_stored && !self.has_unreadable_revision
     }
 
     /// Whether nothing needs a ConfigRevision with the content: no rollout, and no configuration that has
     /// it, from which a rollout may begin.
     fn is_unused(self) -> bool {
-        !self.is_needed && !self.is_live && self.type_state != Some(TypeState::Unknown)
+        let is_needed = self.is_recorded || self.has_unreadable_rollout;
+        !is_needed && !self.is_live && self.type_state != Some(TypeState::Unknown)
     }
+}
+
+/// Deletes a ConfigRevision that is garbage. `unused_since` is when it was first found unused.
+#[must_use]
+pub fn plan(
+    revision: Option<&ConfigRevision>,
+    sources: impl FnOnce(&ConfigRevision) -> ContentSources,
+    unused_since: &mut Option<Timestamp>,
+    now: Timestamp,
+) -> Plan {
+    let Some(revision) = revision.filter(|revision| revision.metadata.deletion_timestamp.is_none()) else {
+        *unused_since = None;
+        return Plan::default();
+    };
+    match retention(sources(revision), unused_since, now) {
+        Retention::Keep => Plan::default(),
+        Retention::Until(time) => Plan { wake: Some(time), ..Plan::default() },
+        Retention::Delete => Plan::from_iter([Write::delete(revision)]),
+    }
+}
+
+/// Creates these ConfigRevisions, unless they exist. Configurations with one content share one.
+pub fn create_missing(
+    revisions: impl IntoIterator<Item = ConfigRevision>,
+    exists: impl Fn(&ObjectKey) -> bool,
+) -> Vec<Write> {
+    let mut missing = BTreeMap::new();
+    for revision in revisions {
+        let key = ObjectKey::of(&revision);
+        if !exists(&key) {
+            missing.entry(key).or_insert(revision);
+        }
+    }
+    missing.into_values().map(Write::create).collect()
 }
 
 /// What becomes of a ConfigRevision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Retention {
+enum Retention {
     /// It stays.
     Keep,
     /// It is deleted at that time, if nothing needs it by then.
@@ -108,7 +164,7 @@ pub enum Retention {
 }
 
 /// Whether a ConfigRevision is garbage. `unused_since` is when it was first found unused.
-pub fn retention(sources: ContentSources, unused_since: &mut Option<Timestamp>, now: Timestamp) -> Retention {
+fn retention(sources: ContentSources, unused_since: &mut Option<Timestamp>, now: Timestamp) -> Retention {
     if !sources.is_unused() {
         *unused_since = None;
         return Retention::Keep;
@@ -158,26 +214,41 @@ mod tests {
         assert_eq!(kept(type_("", "secrets")), None);
         assert_eq!(kept(type_("example.com", "secrets")).as_deref(), Some("{}"), "that is another type");
     }
+
+    /// A content that nothing has or needs, of a type that is listed.
+    fn nowhere() -> ContentSources {
+        ContentSources {
+            type_state: Some(TypeState::Listed),
+            is_live: false,
+            is_stored: false,
+            has_unreadable_revision: false,
+            is_recorded: false,
+            has_unreadable_rollout: false,
+        }
+    }
+
     #[test]
     fn content_is_lost_only_when_its_type_was_listed_without_it() {
         let lost = |type_state, is_live, is_stored| {
-            ContentSources { type_state, is_live, is_stored, is_needed: true }.is_lost()
+            ContentSources { type_state, is_live, is_stored, is_recorded: true, ..nowhere() }.is_lost()
         };
         assert!(lost(None, false, false) && lost(Some(TypeState::Absent), false, false));
         assert!(lost(Some(TypeState::Listed), false, false));
         assert!(!lost(Some(TypeState::Listed), true, false) && !lost(Some(TypeState::Listed), false, true));
         assert!(!lost(Some(TypeState::Unknown), false, false) && !lost(Some(TypeState::Forbidden), false, false));
+        assert!(!ContentSources { has_unreadable_revision: true, ..nowhere() }.is_lost(), "that may have it");
     }
 
     #[test]
     fn unused_revision_is_deleted_after_the_grace_period() {
-        let unused =
-            ContentSources { type_state: Some(TypeState::Listed), is_live: false, is_stored: true, is_needed: false };
+        let unused = ContentSources { is_stored: true, ..nowhere() };
         let (start, mut since) = (Timestamp::UNIX_EPOCH, None);
         let due = after(start, GRACE_PERIOD);
         assert_eq!(retention(unused, &mut since, start), Retention::Until(due));
-        assert_eq!(retention(ContentSources { is_needed: true, ..unused }, &mut since, start), Retention::Keep);
+        assert_eq!(retention(ContentSources { is_recorded: true, ..unused }, &mut since, start), Retention::Keep);
         assert_eq!(since, None, "the time starts over");
+        let unreadable = ContentSources { has_unreadable_rollout: true, ..unused };
+        assert_eq!(retention(unreadable, &mut since, due), Retention::Keep);
         retention(unused, &mut since, start);
         assert_eq!(retention(unused, &mut since, due), Retention::Delete);
         let unknown = ContentSources { type_state: Some(TypeState::Unknown), ..unused };

@@ -16,6 +16,7 @@ use drover_engine::{
         render_state::RenderState,
     },
     plan::{ObjectKey, Write},
+    presence::FleetFacts,
     revision::Set,
     rollout::{Snapshot, member::Group},
 };
@@ -40,7 +41,7 @@ impl AddOnFacts for Cache {
     }
 
     fn is_online(&self, cluster: &ClusterName) -> bool {
-        self.is_online(cluster)
+        FleetFacts::is_online(self, cluster)
     }
 
     fn on_cluster(&self, key: &ObjectKey) -> Option<&ManagedClusterAddOn> {

@@ -18,21 +18,21 @@ use drover_engine::{
     addon::install::{self, Choice, Facts, Hindrance, Installation},
     cluster::removal::{self, Remains, Removal},
     plan::{NoAction, Plan, Write},
-    presence::{Absence, Known},
+    presence::{Absence, FleetFacts, Known},
 };
 use drover_runtime::{
     clock::after,
     controller::{KeyState, Reconciler},
     metrics::Metrics,
-    store::{ObjectKey, Store},
+    store::ObjectKey,
 };
 use k8s_openapi::jiff::Timestamp;
-use kube::{Resource, ResourceExt};
+use kube::ResourceExt;
 use parking_lot::Mutex;
 use tracing::{info, warn};
 
 use super::inventory::placement_key;
-use crate::{cache::Cache, placement::slices_of};
+use crate::{cache::Cache, fleet_facts::known, placement::slices_of};
 
 /// How many add-ons are made or removed in one step.
 const BATCH: usize = 256;
@@ -203,14 +203,6 @@ struct Case<'a> {
     absent: &'a BTreeMap<String, Absence>,
 }
 
-fn known<'a, K: Resource>(store: &'a Store<K>, key: &ObjectKey) -> Known<&'a K> {
-    match store.get(key) {
-        Some(object) => Known::There(object),
-        None if store.has(key) => Known::Unreadable,
-        None => Known::Missing,
-    }
-}
-
 impl Facts for Case<'_> {
     fn placement(&self, placement: &PlacementRef) -> Known<&Placement> {
         known(&self.cache.placements, &placement_key(placement))
@@ -233,8 +225,7 @@ impl Facts for Case<'_> {
     }
 
     fn has_room(&self, cluster: &ClusterName) -> bool {
-        let namespace = self.cache.belongings.namespace(cluster);
-        namespace.is_some_and(|namespace| namespace.metadata.deletion_timestamp.is_none())
+        self.cache.has_namespace(cluster)
     }
 
     fn installed(&self) -> impl Iterator<Item = &ManagedClusterAddOn> {

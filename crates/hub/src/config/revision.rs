@@ -14,7 +14,7 @@ use drover_api::{
     grammar::SpecHash,
 };
 use drover_engine::{
-    addon::config_revision::{self, Retention, retention},
+    addon::config_revision,
     plan::{NoAction, Plan, Write},
     revision::template_types,
 };
@@ -66,7 +66,7 @@ impl Kept {
 
     /// Marks the rollouts that need a content which is not kept: it can be kept again, or not any more.
     pub(super) fn mark_who_misses(&self, group_resource: &ConfigGroupResource, hash: &SpecHash, queues: &Queues) {
-        if self.has(group_resource, hash) {
+        if self.keeps((group_resource, hash)) || self.has_unreadable_revision() {
             return;
         }
         for rollout in at(&self.needed_by, (group_resource, hash)) {
@@ -122,9 +122,9 @@ impl Kept {
         }
     }
 
-    /// Whether a content is kept, as far as that can be told.
-    pub(super) fn has(&self, group_resource: &ConfigGroupResource, hash: &SpecHash) -> bool {
-        self.keeps((group_resource, hash)) || self.revisions.unknown().next().is_some()
+    /// Whether a ConfigRevision exists that cannot be parsed.
+    pub(super) fn has_unreadable_revision(&self) -> bool {
+        self.revisions.unknown().next().is_some()
     }
 
     /// A content that is kept, of a type that works are rendered from.
@@ -134,13 +134,13 @@ impl Kept {
     }
 
     /// Whether a content is known to be kept.
-    fn keeps(&self, content: Content<'_>) -> bool {
+    pub(super) fn keeps(&self, content: Content<'_>) -> bool {
         at(&self.of_content, content).next().is_some()
     }
 
-    /// Whether a rollout needs a content, as far as that can be told.
-    pub(super) fn is_needed(&self, group_resource: &ConfigGroupResource, hash: &SpecHash) -> bool {
-        at(&self.needed_by, (group_resource, hash)).next().is_some() || self.rollouts.unknown().next().is_some()
+    /// Whether a rollout is known to need a content.
+    pub(super) fn is_recorded(&self, content: Content<'_>) -> bool {
+        at(&self.needed_by, content).next().is_some()
     }
 }
 
@@ -209,17 +209,12 @@ impl Reconciler<Cache> for Revisions {
     const NAME: &'static str = "drover-config-revision";
 
     fn plan(&self, cache: &Cache, key: &ObjectKey, unused_since: &mut Option<Timestamp>, now: Timestamp) -> Plan {
-        let revision = cache.configs.kept.revisions.get(key);
-        let Some(revision) = revision.filter(|revision| revision.metadata.deletion_timestamp.is_none()) else {
-            *unused_since = None;
-            return Plan::default();
+        let configs = &cache.configs;
+        let sources = |revision: &ConfigRevision| {
+            let (group_resource, hash) = content_of(revision);
+            configs.sources(group_resource, hash)
         };
-        let (group_resource, hash) = content_of(revision);
-        match retention(cache.configs.sources(group_resource, hash), unused_since, now) {
-            Retention::Keep => Plan::default(),
-            Retention::Until(time) => Plan { wake: Some(time), ..Plan::default() },
-            Retention::Delete => Plan::from_iter([Write::delete(&**revision)]),
-        }
+        config_revision::plan(configs.kept.revisions.get(key).map(|revision| &**revision), sources, unused_since, now)
     }
 }
 
@@ -228,13 +223,9 @@ pub(crate) fn missing<'a>(cache: &Cache, configs: impl IntoIterator<Item = &'a S
     let kept = &cache.configs.kept;
     let configs = configs.into_iter();
     let lacking = configs.filter(|config| !kept.keeps((&config.group_resource, &config.config.spec_hash)));
-    let is_kept = |revision: &ConfigRevision| kept.revisions.has(&ObjectKey::of(revision));
-    let mut revisions: Vec<_> = lacking.filter_map(|config| revision_of(cache, config)).collect();
-    revisions.retain(|revision| !is_kept(revision));
-    // Two configurations with one content share a revision.
-    revisions.sort_by(|one, other| one.metadata.name.cmp(&other.metadata.name));
-    revisions.dedup_by(|one, other| one.metadata.name == other.metadata.name);
-    revisions.into_iter().map(Write::create).collect()
+    config_revision::create_missing(lacking.filter_map(|config| revision_of(cache, config)), |key| {
+        kept.revisions.has(key)
+    })
 }
 
 /// The revision of a content, if some configuration still has it.

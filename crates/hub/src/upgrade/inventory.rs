@@ -11,8 +11,10 @@ use drover_engine::{
     presence::answers_the_same,
     tracker::Dirty,
     upgrade::{
+        UpgradeSettings,
         naming::{Part, part_name},
         operator_work::Approver,
+        upgrade_work::UpgradeWork,
         work::PartWork,
     },
 };
@@ -23,7 +25,6 @@ use drover_runtime::{
 };
 use kube::{Resource, ResourceExt};
 
-use super::{blueprint::Blueprint, works::UpgradeWork};
 use crate::{
     cache::{Cache, Queues, remove_from},
     manifest_work,
@@ -36,13 +37,13 @@ pub(crate) struct Upgrades {
     records: Store<ClusterUpgrade>,
     works: Store<UpgradeWork>,
     /// The upgrade whose parts have that name.
-    named: BTreeMap<String, ObjectKey>,
+    pub(super) named: BTreeMap<String, ObjectKey>,
     /// The clusters on which there are parts of that name.
     clusters: BTreeMap<String, BTreeSet<ClusterName>>,
     /// The upgrades that list a placement.
     followers: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
     /// What follows from the spec of each upgrade.
-    pub(super) blueprints: BTreeMap<ObjectKey, Blueprint>,
+    pub(super) settings: BTreeMap<ObjectKey, UpgradeSettings>,
     /// What upgrades operators on clusters, if the hub was told.
     pub(crate) approver: Option<Approver>,
 }
@@ -64,20 +65,6 @@ impl Upgrades {
         let own = Part::ALL.into_iter().filter_map(|part| self.work(part_name, part, cluster));
         let own = own.filter(|work| work.part_name() == Some(part_name));
         own.filter_map(|work| work.part()).map(|(part, work)| (part, work.clone())).collect()
-    }
-
-    /// Another upgrade that has works on a cluster of which there can be those of one upgrade only.
-    pub(super) fn rival(&self, part_name: &str, cluster: &ClusterName) -> Option<String> {
-        let works =
-            [Part::Platform, Part::Operators].into_iter().filter_map(|part| self.work(part_name, part, cluster));
-        // One that stays though there is no such upgrade any more is nobody's.
-        let is_somebodys = |work: &&UpgradeWork| {
-            let of = work.part_name();
-            let is_known = of.is_some_and(|of| self.named.contains_key(of));
-            of != Some(part_name) && (is_known || work.metadata.deletion_timestamp.is_some())
-        };
-        let rival = works.filter(is_somebodys).find_map(UpgradeWork::part_name)?;
-        Some(self.named.get(rival).map_or_else(|| rival.to_owned(), ToString::to_string))
     }
 
     /// The clusters on which an upgrade has parts.
@@ -112,11 +99,11 @@ impl Upgrades {
         let name = part_name(&change.key.namespace, &change.key.name);
         let Some(upgrade) = &change.new else {
             self.named.remove(&name);
-            self.blueprints.remove(&change.key);
+            self.settings.remove(&change.key);
             return;
         };
         self.named.insert(name, change.key.clone());
-        self.blueprints.insert(change.key.clone(), Blueprint::of(upgrade, self.approver.as_ref()));
+        self.settings.insert(change.key.clone(), UpgradeSettings::of(upgrade, self.approver.as_ref()));
         for placement in placements_of(upgrade) {
             self.followers.entry(placement).or_default().insert(change.key.clone());
         }
@@ -160,8 +147,8 @@ impl Cache {
 
     /// Has the upgrades look at everybody again that select clusters from sets.
     pub(crate) fn mark_selecting_upgrades(&self, queues: &Queues) {
-        for (key, blueprint) in &self.upgrades.blueprints {
-            if blueprint.has_selector() {
+        for (key, settings) in &self.upgrades.settings {
+            if settings.has_selector() {
                 queues.upgrades.mark_with(key.clone(), Dirty::All);
             }
         }
@@ -171,13 +158,13 @@ impl Cache {
     pub(crate) fn mark_upgrades_on(&self, cluster: &str, queues: &Queues) {
         let name = ClusterName::from(cluster);
         let selected_by = self.selections.get(&name);
-        for (key, blueprint) in &self.upgrades.blueprints {
-            let has_part = || self.upgrades.clusters.get(&blueprint.part_name).is_some_and(|all| all.contains(&name));
+        for (key, settings) in &self.upgrades.settings {
+            let has_part = || self.upgrades.clusters.get(&settings.part_name).is_some_and(|all| all.contains(&name));
             let is_selected = || {
                 let mut by = selected_by.into_iter().flat_map(BTreeMap::keys);
                 by.any(|placement| self.upgrades.followers.get(placement).is_some_and(|all| all.contains(key)))
             };
-            if blueprint.has_selector() || has_part() || is_selected() {
+            if settings.has_selector() || has_part() || is_selected() {
                 queues.mark_upgrade_on(key, &name);
             }
         }
@@ -216,7 +203,7 @@ impl Tracks<ManagedClustersUpgrade> for Cache {
         queues.upgrades.mark(change.key.clone());
         if change.new.is_none() {
             // Whoever waits for its clusters may go on.
-            for key in self.upgrades.blueprints.keys() {
+            for key in self.upgrades.settings.keys() {
                 queues.upgrades.mark_with(key.clone(), Dirty::All);
             }
         }

@@ -1,18 +1,25 @@
-//! The controller of upgrades: makes a record for each cluster that an upgrade selects, has those begin whose turn it is, and tells how far that is.
+//! The controller of upgrades: makes a record for each cluster that an upgrade selects, has those begin
+//! whose turn it is, and reports how far that is.
 //!
-//! Watches upgrades, their records and works, placements with their decisions, cluster sets with their bindings, clusters and their namespaces. Its
-//! key is an upgrade. It creates, changes and deletes records and works, marks the clusters that it has, and writes the upgrade's status and finalizer.
+//! Watches upgrades, their records and works, placements with their decisions, cluster sets with their
+//! bindings, clusters and their namespaces. Its key is an upgrade. It creates, changes and deletes
+//! records and works, marks the clusters that it owns, and writes the upgrade's status and finalizer.
 
-use drover_engine::plan::{NoAction, Plan, PlanPart, WriteResult};
+use drover_api::names::UPGRADE_LABEL;
+use drover_engine::{
+    plan::{NoAction, Plan, PlanPart, WriteResult},
+    upgrade::{self, UpgradeState},
+};
 use drover_runtime::{controller::Reconciler, metrics::Metrics, store::ObjectKey};
 use k8s_openapi::jiff::Timestamp;
+use kube::runtime::watcher;
 
-use super::{
-    book::Pages,
-    case::Case,
-    removal::{guarded, removal},
-};
 use crate::cache::Cache;
+
+/// Which works are those of upgrades.
+pub(crate) fn upgrade_works() -> watcher::Config {
+    watcher::Config::default().labels(UPGRADE_LABEL)
+}
 
 pub(crate) struct ClusterUpgrades {
     metrics: Metrics,
@@ -26,24 +33,13 @@ impl ClusterUpgrades {
 
 impl Reconciler<Cache> for ClusterUpgrades {
     type Key = ObjectKey;
-    type State = Pages;
+    type State = UpgradeState;
     type Action = NoAction;
 
     const NAME: &'static str = "drover-upgrade";
 
-    fn plan(&self, cache: &Cache, key: &ObjectKey, pages: &mut Pages, now: Timestamp) -> Plan {
-        let upgrades = &cache.upgrades;
-        let (Some(upgrade), Some(blueprint)) = (upgrades.objects.get(key), upgrades.blueprints.get(key)) else {
-            *pages = Pages::default();
-            return Plan::default();
-        };
-        if upgrade.metadata.deletion_timestamp.is_some() {
-            return removal(cache, upgrade, blueprint, now);
-        }
-        if let Some(guarded) = guarded(upgrade) {
-            return Plan::from_iter([guarded]);
-        }
-        let (plan, looks) = Case::new(cache, key, upgrade, blueprint, now).follow(pages);
+    fn plan(&self, cache: &Cache, key: &ObjectKey, state: &mut UpgradeState, now: Timestamp) -> Plan {
+        let (plan, looks) = upgrade::plan(cache, key, state, now);
         self.metrics.stepped(Self::NAME, "look", looks);
         plan
     }
@@ -51,12 +47,12 @@ impl Reconciler<Cache> for ClusterUpgrades {
     fn sent(
         &self,
         _: &ObjectKey,
-        pages: &mut Pages,
+        state: &mut UpgradeState,
         part: PlanPart<'_, NoAction>,
         result: &WriteResult,
         now: Timestamp,
     ) {
-        pages.sent(part, result, now);
+        state.sent(part, result, now);
     }
 }
 

@@ -6,6 +6,7 @@ use drover_api::{cluster::ManagedCluster, reference::ClusterName, work::Manifest
 use drover_engine::{
     presence::{answers_the_same, is_as_reachable},
     tracker::Dirty,
+    work::replica_set::{WorkTemplate, placed_work::PlacedWork},
 };
 use drover_runtime::{
     cache::Tracks,
@@ -14,7 +15,7 @@ use drover_runtime::{
 };
 use kube::{Resource, ResourceExt};
 
-use super::{blueprint::Blueprint, completion::FinishingWork, placed::PlacedWork};
+use super::completion::FinishingWork;
 use crate::{
     cache::{Cache, Queues, remove_from},
     manifest_work,
@@ -31,8 +32,8 @@ pub(crate) struct WorkSets {
     works_of: BTreeMap<ObjectKey, BTreeMap<ClusterName, BTreeSet<ObjectKey>>>,
     /// The sets that list a placement.
     followers: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
-    /// What follows from the spec of each set.
-    pub(super) blueprints: BTreeMap<ObjectKey, Blueprint>,
+    /// The template of each set.
+    pub(super) templates: BTreeMap<ObjectKey, WorkTemplate>,
 }
 
 impl WorkSets {
@@ -84,10 +85,10 @@ impl WorkSets {
             remove_from(&mut self.followers, &placement, &change.key);
         }
         let Some(set) = &change.new else {
-            self.blueprints.remove(&change.key);
+            self.templates.remove(&change.key);
             return;
         };
-        self.blueprints.insert(change.key.clone(), Blueprint::of(set));
+        self.templates.insert(change.key.clone(), WorkTemplate::of(set));
         for placement in placements_of(set) {
             self.followers.entry(placement).or_default().insert(change.key.clone());
         }

@@ -88,12 +88,10 @@ impl AddOnRolloutState {
 
     /// Records what a part of the last plan came to.
     pub fn sent<A: PlanStep>(&mut self, part: PlanPart<'_, A>, result: &WriteResult, now: Timestamp) {
+        self.tracker.throttle.sent::<AddOnRollout, A>(part, result, now);
         match part {
             PlanPart::Write(write) => {
                 self.rejected = RejectedRecord::after(self.rejected.take(), write, result, now);
-                if write.kind().is::<AddOnRollout>() && *result == WriteResult::Done {
-                    self.tracker.throttle.written(now);
-                }
             }
             PlanPart::Event(event) if event.reason == BLOCKED => {
                 self.rejected.iter_mut().for_each(|rejected| rejected.is_announced = true);

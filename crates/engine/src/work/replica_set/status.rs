@@ -85,7 +85,10 @@ impl Facts<'_> {
                 Unclear::Missing | Unclear::Undecided => "PlacementDecisionNotFound",
                 Unclear::Leaving | Unclear::Unreadable | Unclear::UnreadableDecision => "NotAsExpected",
             };
-            let sentences: Vec<_> = unclear.iter().map(|(name, why)| format!("the Placement {name}: {why}")).collect();
+            let sentences: Vec<_> = unclear
+                .iter()
+                .map(|(name, why)| format!("the Placement {name}: it {why}; until then all works stay where they are"))
+                .collect();
             return word(false, reason, excerpt(&sentences.join("; ")));
         }
         if self.tally.desired == 0 {

@@ -6,6 +6,7 @@ use drover_api::{
     names::{GIVEN_ANNOTATION, UPGRADE_FINALIZER, UPGRADE_LABEL, UPGRADE_PART_LABEL, UPGRADED_BY_ANNOTATION},
 };
 use drover_engine::upgrade::{
+    facts::UpgradeFacts,
     naming::part_name,
     platform,
     reason::Reason,
@@ -220,7 +221,7 @@ fn without_an_approver_nothing_is_begun_that_asks_for_operators() {
     let told = |scene: &mut Scene| {
         let plan = scene.plan(&controller(), &to_4_12());
         let claims = words(&plan).iter().any(|write| write == "Patch ManagedCluster cluster-00000");
-        let complaint = scene.cache.upgrades.blueprints[&to_4_12()].flaws.first().cloned().unwrap_or_default();
+        let complaint = scene.cache.upgrades.settings[&to_4_12()].flaws.first().cloned().unwrap_or_default();
         (claims, complaint)
     };
     let (is_begun, complaint) = told(&mut scene);
@@ -248,7 +249,7 @@ fn what_an_upgrade_has_left_that_somebody_removed_by_force_is_in_nobodys_way() {
             json!({ "metadata": metadata, "spec": {} }),
         );
     };
-    let rival = |scene: &Scene| scene.cache.upgrades.rival(&part_name(HOME, "to-4-12"), &"cluster-00000".into());
+    let rival = |scene: &Scene| scene.cache.rival(&part_name(HOME, "to-4-12"), &"cluster-00000".into());
     // One that its agent has yet to take leave of is waited for.
     stray(&mut scene, Some("2026-01-01T00:00:00Z"));
     assert_eq!(rival(&scene), Some(part_name(HOME, "gone")));

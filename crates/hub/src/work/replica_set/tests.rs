@@ -2,17 +2,18 @@
 
 use drover_api::{
     cluster::Placement,
-    names::REPLICA_SET_LABEL,
-    work::{ManifestWork, ManifestWorkSpec},
+    names::{REPLICA_SET_FINALIZER, REPLICA_SET_LABEL},
+    work::{ManifestWork, ManifestWorkReplicaSet, ManifestWorkSpec},
 };
-use drover_engine::{plan::rejection, work::replica_set::naming::work_name};
+use drover_engine::{
+    plan::{Write, rejection},
+    tracker::BATCH,
+    work::replica_set::naming::work_name,
+};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::{
-    addon::scene::{Scene, drain, words},
-    work::PlacedWork,
-};
+use crate::addon::scene::{Scene, drain, words};
 
 const HOME: &str = "default";
 

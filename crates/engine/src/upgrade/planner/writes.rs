@@ -1,4 +1,4 @@
-//! What is decided about clusters, as writes and events.
+//! What is to be done about clusters, as writes and events.
 
 use drover_api::{
     cluster::ManagedCluster,
@@ -6,17 +6,18 @@ use drover_api::{
     names::{UPGRADE_LABEL, UPGRADED_BY_ANNOTATION},
     reference::ClusterName,
 };
-use drover_engine::{
+use kube::{Resource, ResourceExt, core::ObjectMeta};
+
+use super::UpgradePlanner;
+use crate::{
     plan::{Event, Plan, Write},
-    upgrade::{member::Act, naming::Part, platform::Order, reason::Reason},
+    upgrade::{
+        facts::UpgradeFacts, member::Act, naming::Part, platform::Order, reason::Reason, upgrade_work::UpgradeWork,
+    },
 };
-use kube::{ResourceExt, api::ObjectMeta};
 
-use super::Case;
-use crate::upgrade::works::UpgradeWork;
-
-impl Case<'_> {
-    /// Has what is decided about clusters written.
+impl<F: UpgradeFacts> UpgradePlanner<'_, F> {
+    /// Writes what is to be done about clusters.
     pub(super) fn carry_out(&self, acts: Vec<(ClusterName, Act)>, plan: &mut Plan) {
         for (cluster, act) in acts {
             match act {
@@ -35,9 +36,9 @@ impl Case<'_> {
     }
 
     fn made(&self, cluster: &ClusterName, spec: ClusterUpgradeSpec) -> ClusterUpgrade {
-        let mut record = ClusterUpgrade::new(&self.blueprint.part_name, spec);
+        let mut record = ClusterUpgrade::new(&self.settings.part_name, spec);
         record.metadata.namespace = Some(cluster.to_string());
-        record.labels_mut().insert(UPGRADE_LABEL.to_owned(), self.blueprint.part_name.clone());
+        record.labels_mut().insert(UPGRADE_LABEL.to_owned(), self.settings.part_name.clone());
         record
     }
 
@@ -52,26 +53,27 @@ impl Case<'_> {
         plan.parallel.extend(Write::status(record, &ClusterUpgrade { status: Some(status), ..record.clone() }));
     }
 
-    /// Tells a cluster whose it is, or that it is nobody's. Who was faster with it has it.
+    /// Marks a cluster as owned by this upgrade, or removes the mark. The first upgrade to do so owns it.
     fn claim(&self, cluster: &ClusterName, is_ours: bool) -> Option<Write> {
-        let found = self.cache.cluster(cluster)?;
+        let found = self.facts.cluster(cluster).into_option()?;
         let mut wanted = ManagedCluster::clone(found);
         if is_ours {
-            wanted.annotations_mut().insert(UPGRADED_BY_ANNOTATION.to_owned(), self.blueprint.owner.clone());
+            wanted.annotations_mut().insert(UPGRADED_BY_ANNOTATION.to_owned(), self.settings.owner.clone());
         } else {
             wanted.annotations_mut().remove(UPGRADED_BY_ANNOTATION);
         }
-        Write::update(&**found, &wanted)
+        Write::update(found, &wanted)
     }
 
     fn send(&self, cluster: &ClusterName, part: Part, order: Order) -> Write {
-        let part_name = &self.blueprint.part_name;
-        if let Some(stored) = self.cache.upgrades.work(part_name, part, cluster) {
-            // One that an upgrade has left that is gone is not taken over: what is reported of it would be taken for what comes of this one.
+        let part_name = &self.settings.part_name;
+        if let Some(stored) = self.facts.work(part_name, part, cluster) {
+            // One that another upgrade has left is not taken over: what is reported of it would count for
+            // this one.
             if stored.part_name() != Some(part_name) {
                 return Write::delete(stored);
             }
-            let wanted = UpgradeWork::new(stored.metadata.clone(), part, part_name, order, self.now);
+            let wanted = UpgradeWork::new(stored.meta().clone(), part, part_name, order, self.now);
             return Write::replace(stored, wanted);
         }
         let (name, namespace) = (part.work_name(cluster.as_str(), part_name), cluster.to_string());
@@ -80,11 +82,11 @@ impl Case<'_> {
     }
 
     fn withdraw(&self, cluster: &ClusterName, part: Part) -> Option<Write> {
-        self.cache.upgrades.work(&self.blueprint.part_name, part, cluster).map(Write::delete)
+        self.facts.work(&self.settings.part_name, part, cluster).map(Write::delete)
     }
 }
 
-/// What there is to say of a cluster that goes on to another phase.
+/// The event of a cluster that goes on to another phase.
 fn event(record: &ClusterUpgrade, status: &ClusterUpgradeStatus) -> Option<Event> {
     let before = record.status.as_ref().and_then(|status| status.phase);
     let phase = status.phase.filter(|phase| before != Some(*phase))?;

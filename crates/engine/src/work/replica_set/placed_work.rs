@@ -1,4 +1,5 @@
-//! The works of sets, as far as the hub keeps them: whose they are, what they say in short, and what their agents say of them.
+//! The works of sets, as far as decisions need them: of which set they are, the fingerprint of their
+//! spec, and what their agents report.
 
 use std::sync::Arc;
 
@@ -7,35 +8,32 @@ use drover_api::{
     names::{GIVEN_ANNOTATION, PROVEN_ANNOTATION, REPLICA_SET_LABEL},
     work::{ManifestWork, ManifestWorkSpec},
 };
-use drover_engine::{
+use k8s_openapi::jiff::Timestamp;
+use kube::{Resource, ResourceExt, core::ObjectMeta};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::{member::Placed, naming};
+use crate::{
+    plan::ObjectKey,
     revision::markers::Proof,
-    work::replica_set::{member::Placed, naming},
     workreport::{
         Note, Report,
         template::{Rules, fingerprint},
     },
 };
-use drover_runtime::store::ObjectKey;
-use k8s_openapi::jiff::Timestamp;
-use kube::{ResourceExt, api::ObjectMeta, runtime::watcher};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Which works are those of sets.
-pub(crate) fn placed_works() -> watcher::Config {
-    watcher::Config::default().labels(REPLICA_SET_LABEL)
-}
-
-/// A work of a set. What it applies is most of it, and only its name is kept.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct PlacedWork {
-    pub(super) metadata: ObjectMeta,
-    pub(super) content: Content,
-    pub(super) report: Report,
+/// A work of a set. Its spec is most of it, and only the fingerprint of that is kept.
+#[derive(Clone, Debug, PartialEq, Resource)]
+#[resource(inherit = ManifestWork)]
+pub struct PlacedWork {
+    metadata: ObjectMeta,
+    content: WorkContent,
+    report: Report,
 }
 
 /// What a work says.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Content {
+enum WorkContent {
     /// What is stored says something of this name, with rules that make these conditions.
     Stored(SetFingerprint, Rules),
     /// This is to be written.
@@ -43,18 +41,20 @@ pub(super) enum Content {
 }
 
 impl PlacedWork {
-    /// A work that says this.
-    pub(super) fn new(metadata: ObjectMeta, spec: Arc<ManifestWorkSpec>) -> Self {
-        Self { metadata, content: Content::Written(spec), report: Report::default() }
+    /// A work with this spec.
+    #[must_use]
+    pub fn new(metadata: ObjectMeta, spec: Arc<ManifestWorkSpec>) -> Self {
+        Self { metadata, content: WorkContent::Written(spec), report: Report::default() }
     }
 
     /// The set that the work is of.
-    pub(super) fn set(&self) -> Option<ObjectKey> {
+    #[must_use]
+    pub fn set(&self) -> Option<ObjectKey> {
         let (namespace, name) = naming::owner(self.labels().get(REPLICA_SET_LABEL)?)?;
         Some(ObjectKey::namespaced(namespace, name))
     }
 
-    /// Whether it is on its way out.
+    /// Whether it is being deleted.
     pub(super) fn is_leaving(&self) -> bool {
         self.metadata.deletion_timestamp.is_some()
     }
@@ -62,14 +62,27 @@ impl PlacedWork {
     /// What is known of it.
     pub(super) fn placed(&self) -> Placed {
         let (set, rules) = match &self.content {
-            Content::Stored(set, rules) => (set.clone(), *rules),
-            Content::Written(spec) => (fingerprint(spec), Rules::of(spec)),
+            WorkContent::Stored(set, rules) => (set.clone(), *rules),
+            WorkContent::Written(spec) => (fingerprint(spec), Rules::of(spec)),
         };
         let made = self.metadata.creation_timestamp.as_ref().map_or(Timestamp::UNIX_EPOCH, |time| time.0);
         let note = self.annotations().get(GIVEN_ANNOTATION).and_then(|value| Note::read(value));
         let given = note.filter(|note| note.set == set).map_or(made, |note| note.since);
         let recorded = self.annotations().get(PROVEN_ANNOTATION).and_then(|value| Proof::from_annotation(value));
         Placed { set, rules, given, report: self.report, recorded }
+    }
+
+    /// This work with what others have added to the one that exists under its name; `None` if that one
+    /// is not to be adopted. It is if it has the hub's annotation, and the label of no set.
+    #[must_use]
+    pub fn adopting(&self, there: &Self) -> Option<Self> {
+        if !there.annotations().contains_key(GIVEN_ANNOTATION) || there.labels().contains_key(REPLICA_SET_LABEL) {
+            return None;
+        }
+        let mut adopted = Self { metadata: there.metadata.clone(), ..self.clone() };
+        adopted.labels_mut().extend(self.labels().clone());
+        adopted.annotations_mut().extend(self.annotations().clone());
+        Some(adopted)
     }
 }
 
@@ -78,7 +91,7 @@ impl From<ManifestWork> for PlacedWork {
         let conditions = work.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
         let report = Report::read(work.metadata.generation, conditions);
         Self {
-            content: Content::Stored(fingerprint(&work.spec), Rules::of(&work.spec)),
+            content: WorkContent::Stored(fingerprint(&work.spec), Rules::of(&work.spec)),
             report,
             metadata: work.metadata,
         }
@@ -94,15 +107,13 @@ impl<'de> Deserialize<'de> for PlacedWork {
 impl Serialize for PlacedWork {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let spec = match &self.content {
-            Content::Written(spec) => ManifestWorkSpec::clone(spec),
+            WorkContent::Written(spec) => ManifestWorkSpec::clone(spec),
             // What is compared with each other then are the metadata.
-            Content::Stored(..) => ManifestWorkSpec::default(),
+            WorkContent::Stored(..) => ManifestWorkSpec::default(),
         };
         ManifestWork { metadata: self.metadata.clone(), spec, status: None }.serialize(serializer)
     }
 }
-
-is_a_manifest_work!(PlacedWork);
 
 #[cfg(test)]
 mod tests {

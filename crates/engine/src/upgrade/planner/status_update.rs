@@ -1,38 +1,37 @@
-//! What is said of an upgrade as a whole.
+//! The status of an upgrade, and its events.
 
 use drover_api::{
     cluster::{ManagedClustersUpgrade, ManagedClustersUpgradeStatus as Status, UpgradePhase},
     reference::ClusterName,
 };
-use drover_engine::{
-    placement::sets::Reach,
-    plan::{Event, Plan, Write},
-    presence::Unclear,
-    upgrade::{plan::Plan as Planned, status::Facts, steering::acknowledge},
-};
 use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
 
-use super::{Case, Listed};
-use crate::upgrade::book::Pages;
+use super::{ListedPlacement, Turns, UpgradePlanner};
+use crate::{
+    placement::sets::Reach,
+    plan::{Event, Plan, Write},
+    upgrade::{facts::UpgradeFacts, state::UpgradeState, status::Facts, steering::acknowledge},
+};
 
-/// The condition of a placement that says why it selects nobody.
+/// The condition of a placement that says why it selects no cluster.
 const SATISFIED: &str = "PlacementSatisfied";
 
-impl Case<'_> {
-    /// Writes what is said of the upgrade, if it is to be; otherwise says when. What others wait for is written at once, and first.
-    pub(super) fn tell(
+impl<F: UpgradeFacts> UpgradePlanner<'_, F> {
+    /// Writes the status of the upgrade if it differs, or returns when that may be written. What other
+    /// clusters wait for is written at once, and first.
+    pub(super) fn update_status(
         &self,
-        pages: &Pages,
-        planned: &Planned,
+        state: &UpgradeState,
+        turns: &Turns,
         is_awaited: bool,
         plan: &mut Plan,
     ) -> Option<Timestamp> {
-        let wanted = self.status(pages, planned, pages.tracker.rejections.of_plan(plan));
+        let wanted = self.status(state, turns, state.tracker.rejections.of_plan(plan));
         if self.upgrade.status.as_ref() == Some(&wanted) {
             return None;
         }
-        if !is_awaited && let Err(time) = pages.tracker.throttle.check(self.now) {
+        if !is_awaited && let Err(time) = state.tracker.throttle.check(self.now) {
             return Some(time);
         }
         let events = self.events(&wanted);
@@ -47,35 +46,35 @@ impl Case<'_> {
         None
     }
 
-    fn status(&self, pages: &Pages, planned: &Planned, rejection: Option<&str>) -> Status {
+    fn status(&self, state: &UpgradeState, turns: &Turns, rejection: Option<&str>) -> Status {
         let facts = Facts {
             stored: self.upgrade.status.as_ref(),
             generation: self.upgrade.metadata.generation,
-            fleet: &pages.tracker.index,
-            hold: planned.hold.as_ref(),
-            passed: planned.passed.as_ref(),
-            has_canaries: self.blueprint.strategy.has_canaries,
-            outside: pages.outside.iter().map(ClusterName::as_str).collect(),
-            unclear: self.unclear(pages),
-            complaints: self.blueprint.flaws.clone(),
+            fleet: &state.tracker.index,
+            hold: turns.hold.as_ref(),
+            passed: turns.passed.as_ref(),
+            has_canaries: self.settings.strategy.has_canaries,
+            outside: state.outside.iter().map(ClusterName::as_str).collect(),
+            unclear: self.unclear(state),
+            complaints: self.settings.flaws.clone(),
             refusal: rejection,
             acknowledged: acknowledge(
                 self.upgrade.annotations(),
                 self.upgrade.status.as_ref().and_then(|status| status.acknowledged.as_ref()),
                 self.now,
             ),
-            limit: self.blueprint.strategy.limit,
+            limit: self.settings.strategy.limit,
             now: self.now,
         };
         facts.status()
     }
 
-    /// Why it is not known whom the upgrade selects, or why that is nobody.
-    fn unclear(&self, pages: &Pages) -> Vec<String> {
+    /// Why it is not known which clusters the upgrade selects, or why it selects none.
+    fn unclear(&self, state: &UpgradeState) -> Vec<String> {
         let placements = self.placements.iter().filter_map(|listed| self.unclear_placement(listed));
-        let is_empty = pages.tracker.index.tally().total == 0;
+        let is_empty = state.tracker.index.tally().total == 0;
         let reach = match &self.reach {
-            _ if self.blueprint.selector.is_none() => None,
+            _ if self.settings.selector.is_none() => None,
             Reach::Unbound => Some(format!(
                 "clusterSelector selects from the sets that the namespace {} is bound to, and there are none: make a ManagedClusterSetBinding",
                 self.key.namespace
@@ -90,25 +89,18 @@ impl Case<'_> {
         placements.chain(reach).collect()
     }
 
-    fn unclear_placement(&self, listed: &Listed) -> Option<String> {
+    fn unclear_placement(&self, listed: &ListedPlacement) -> Option<String> {
         let key = &listed.key;
-        let why = match listed.decided {
-            Ok(decided) if decided.clusters > 0 => return None,
+        match listed.decided {
+            Ok(decided) if decided.clusters > 0 => None,
             Ok(_) => {
-                let status = self.cache.placements.get(key).and_then(|placement| placement.status.as_ref());
+                let status = self.facts.placement(key).into_option().and_then(|placement| placement.status.as_ref());
                 let mut conditions = status.into_iter().flat_map(|status| &status.conditions);
                 let said = conditions.find(|condition| condition.type_ == SATISFIED).map(|it| it.message.clone());
-                return Some(format!("the Placement {key} selects no cluster: {}", said.unwrap_or_default()));
+                Some(format!("the Placement {key} selects no cluster: {}", said.unwrap_or_default()))
             }
-            Err(Unclear::Missing) => "does not exist: create it, or take it off the list",
-            Err(Unclear::Leaving) => "is being deleted: take it off the list",
-            Err(Unclear::Undecided) => "has not been decided on yet",
-            Err(Unclear::Unreadable) => "can not be read: correct or delete it",
-            Err(Unclear::UnreadableDecision) => {
-                "may have a PlacementDecision that can not be read: correct or delete it"
-            }
-        };
-        Some(format!("the Placement {key} {why}; until then its clusters stay as they are"))
+            Err(why) => Some(format!("the Placement {key} {why}; until then its clusters stay as they are")),
+        }
     }
 
     fn events(&self, wanted: &Status) -> Vec<Event> {

@@ -1,26 +1,29 @@
-//! What is kept of each set of works, so that a change of one cluster is a look at one cluster.
+//! What is kept of a set of works from one plan to the next, so that a change of one cluster costs a
+//! look at one cluster.
 
 use std::collections::BTreeMap;
 
 use drover_api::{
     drover::RolloutProgress, grammar::SetFingerprint, reference::ClusterName, work::ManifestWorkReplicaSet,
 };
-use drover_engine::{
-    plan::{PlanPart, PlanStep, Subresource, Write, WriteResult},
-    rollout::{Course, Rollout},
-    tracker::{Dirty, Tracker},
-    work::replica_set::{revision::Template, tally::Tally},
-};
-use drover_runtime::controller::KeyState;
 use k8s_openapi::jiff::Timestamp;
 
-/// What is kept of one set.
+use super::{revision::Template, tally::Tally};
+use crate::{
+    plan::{PlanPart, PlanStep, WriteResult},
+    rollout::{Course, Rollout},
+    tracker::{Dirty, KeyState, Tracker},
+};
+
+/// What is kept of a set of works from one plan to the next.
 #[derive(Debug)]
-pub(crate) struct Pages {
-    pub(super) tracker: Tracker<Rollout<Template>, Context>,
-    /// The courses that were last set.
+pub struct ReplicaSetState {
+    /// The clusters of the set, with their derived states.
+    pub(super) tracker: Tracker<Rollout<Template>, ReplicaSetContext>,
+    /// The state of each placement rollout after the last plan.
     pub(super) courses: Vec<Course<Template>>,
-    /// What is remembered of each placement, by its name, as long as the template stays.
+    /// The progress of each placement rollout, by the name of the placement, as long as the template
+    /// stays.
     pub(super) remembered: BTreeMap<String, RolloutProgress>,
     /// The works that each placement decides for, counted.
     pub(super) sums: Vec<Tally>,
@@ -30,18 +33,18 @@ pub(crate) struct Pages {
     tallies: BTreeMap<ClusterName, (Option<usize>, Tally)>,
 }
 
-/// What every cluster of a set is looked at by. If it changes, all of them are.
+/// What every cluster of a set is observed by. If it changes, all of them are observed again.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Context {
-    /// The name of the template.
+pub(super) struct ReplicaSetContext {
+    /// The fingerprint of the template.
     pub(super) goal: SetFingerprint,
     /// The labels that works have from their set.
     pub(super) labels: BTreeMap<String, String>,
-    /// Of each placement, whether it says whom it selects.
+    /// Of each placement, whether it is known which clusters it selects.
     pub(super) are_clear: Vec<bool>,
 }
 
-impl Default for Pages {
+impl Default for ReplicaSetState {
     fn default() -> Self {
         Self {
             tracker: Tracker::new(Rollout::new(Vec::new())),
@@ -54,7 +57,7 @@ impl Default for Pages {
     }
 }
 
-impl KeyState for Pages {
+impl KeyState for ReplicaSetState {
     type Payload = Dirty;
 
     fn mark(&mut self, dirty: Dirty) {
@@ -66,34 +69,28 @@ impl KeyState for Pages {
     }
 }
 
-impl Pages {
+impl ReplicaSetState {
     /// Records what a part of a plan came to.
-    pub(super) fn sent<A: PlanStep>(&mut self, part: PlanPart<'_, A>, result: &WriteResult, now: Timestamp) {
-        self.tracker.sent(part, result);
-        let is_status = |write: &Write| {
-            write.kind().is::<ManifestWorkReplicaSet>() && write.subresource() == Some(Subresource::Status)
-        };
-        if matches!(part, PlanPart::Write(write) if is_status(write)) && *result == WriteResult::Done {
-            self.tracker.throttle.written(now);
-        }
+    pub fn sent<A: PlanStep>(&mut self, part: PlanPart<'_, A>, result: &WriteResult, now: Timestamp) {
+        self.tracker.sent::<ManifestWorkReplicaSet, A>(part, result, now);
     }
 
-    /// Begins anew, with other placements or strategies.
-    pub(super) fn begin(&mut self, rollout: Rollout<Template>) {
+    /// Starts over, with other placements or strategies.
+    pub(super) fn restart(&mut self, rollout: Rollout<Template>) {
         self.sums = vec![Tally::default(); rollout.entries().len()];
         (self.sum, self.tallies, self.courses) = (Tally::default(), BTreeMap::new(), Vec::new());
         self.tracker.replace_index(rollout);
     }
 
-    /// Replaces what all clusters are looked at by.
-    pub(super) fn look_by(&mut self, context: Context) {
+    /// Replaces what all clusters are observed by.
+    pub(super) fn set_context(&mut self, context: ReplicaSetContext) {
         let goal = context.goal.clone();
         if self.tracker.set_context(context).is_some_and(|before| before.goal != goal) {
             self.remembered.clear();
         }
     }
 
-    /// Takes note of what a cluster counts for, and for which placement; nothing if it counts for nothing.
+    /// Replaces what a cluster counts for, and for which placement; `None` if it counts for nothing.
     pub(super) fn count(&mut self, cluster: &ClusterName, now: Option<(Option<usize>, Tally)>) {
         if let Some((entry, tally)) = self.tallies.remove(cluster) {
             self.sum -= tally;

@@ -1,5 +1,5 @@
-//! What follows from the spec of an upgrade alone. Actions can be large, so that this is worked out when the spec changes and not when an
-//! agent says something.
+//! What follows from the spec of an upgrade alone. Actions can be large, so that this is worked out
+//! when the spec changes, and not with each report of an agent.
 
 use std::time::Duration;
 
@@ -8,45 +8,46 @@ use drover_api::{
     drover::UpgradeRef,
     grammar::Timeout,
 };
-use drover_engine::{
-    upgrade::{
-        action::Action,
-        member::Course,
-        naming::{owner, part_name},
-        operator_work::{self, Approver, wants_operators},
-        plan::Strategy,
-        platform::{Errand, Order},
-        selection::ClusterSelector,
-        target::Target,
-    },
-    workreport::template,
-};
 use k8s_openapi::jiff::Timestamp;
 use kube::ResourceExt;
 
-/// How long the upgrade of a platform may take where nothing is said.
+use super::{
+    action::Action,
+    member::Course,
+    naming::{owner, part_name},
+    operator_work::{self, Approver, wants_operators},
+    plan::Strategy,
+    platform::{Errand, Order},
+    selection::ClusterSelector,
+    target::Target,
+};
+use crate::workreport::template;
+
+/// How long the upgrade of a platform may take by default.
 const PLATFORM_LIMIT: Duration = Duration::from_hours(2);
-/// How long that of operators may take where nothing is said.
+/// How long that of operators may take by default.
 const OPERATORS_LIMIT: Duration = Duration::from_mins(10);
 
 /// What follows from the spec of an upgrade alone.
 #[derive(Clone, Debug)]
-pub(super) struct Blueprint {
-    /// What the parts of the upgrade are called.
-    pub(super) part_name: String,
-    /// Who clusters are told that they are upgraded by.
+pub struct UpgradeSettings {
+    /// The name of the ClusterUpgrades, and part of the names of works.
+    pub part_name: String,
+    /// The value of the annotation on clusters that this upgrade owns.
     pub(super) owner: String,
-    /// What clusters are looked at by, but for what changes with time.
+    /// What clusters are observed by, but for what changes with time.
     pub(super) course: Course,
     pub(super) strategy: Strategy,
     pub(super) selector: Option<ClusterSelector>,
     pub(super) canaries: Option<ClusterSelector>,
-    /// What makes no sense, so that nothing is begun.
-    pub(super) flaws: Vec<String>,
+    /// What is invalid, so that no cluster is begun.
+    pub flaws: Vec<String>,
 }
 
-impl Blueprint {
-    pub(super) fn of(upgrade: &ManagedClustersUpgrade, approver: Option<&Approver>) -> Self {
+impl UpgradeSettings {
+    /// The settings of an upgrade. Operators are upgraded with the approver, if this hub has one.
+    #[must_use]
+    pub fn of(upgrade: &ManagedClustersUpgrade, approver: Option<&Approver>) -> Self {
         let spec = &upgrade.spec;
         let nothing = UpgradeStrategy::default();
         let written = spec.upgrade_strategy.as_ref().unwrap_or(&nothing);
@@ -114,8 +115,9 @@ impl Blueprint {
         }
     }
 
-    /// Whether clusters are selected that no placement has to select.
-    pub(super) fn has_selector(&self) -> bool {
+    /// Whether it has selectors of its own, besides placements.
+    #[must_use]
+    pub fn has_selector(&self) -> bool {
         self.selector.is_some() || self.canaries.is_some()
     }
 }

@@ -1,0 +1,61 @@
+//! What is corrected on works without a rollout: labels, notes, and works that are one too many.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use drover_api::{names::PROVEN_ANNOTATION, reference::ClusterName};
+use kube::ResourceExt;
+
+use super::ReplicaSetPlanner;
+use crate::{
+    plan::Write,
+    rollout::Give,
+    work::replica_set::{facts::ReplicaSetFacts, placed_work::PlacedWork, state::ReplicaSetState},
+};
+
+impl<F: ReplicaSetFacts> ReplicaSetPlanner<'_, F> {
+    /// Corrects the works of the clusters that were observed. One that is assigned the template gets
+    /// everything in one write.
+    pub(super) fn upkeep(
+        &self,
+        state: &mut ReplicaSetState,
+        observed: &BTreeSet<ClusterName>,
+        gives: &[Give],
+    ) -> Vec<Write> {
+        let assigned: BTreeSet<_> = gives.iter().map(|give| &give.cluster).collect();
+        let mut steps = BTreeMap::new();
+        for cluster in observed {
+            let found = if assigned.contains(cluster) { Vec::new() } else { self.correct(cluster, state) };
+            if assigned.contains(cluster) || !found.is_empty() {
+                state.tracker.pending.insert(cluster.clone());
+            } else {
+                state.tracker.pending.remove(cluster);
+            }
+            if !found.is_empty() {
+                steps.insert(cluster.clone(), found);
+            }
+        }
+        state.tracker.pending.take(steps).into_iter().flat_map(|(_, writes)| writes).collect()
+    }
+
+    fn correct(&self, cluster: &ClusterName, state: &ReplicaSetState) -> Vec<Write> {
+        let Some(work) = self.work_on(cluster) else { return Vec::new() };
+        let works = self.facts.works_on(self.key, cluster);
+        let others = works.filter(|other| other.name_any() != work.name_any() && !other.is_leaving());
+        let mut writes: Vec<_> = others.map(Write::delete).collect();
+        if !work.is_leaving() {
+            writes.extend(Write::update(work, &self.corrected(work, cluster, state)));
+        }
+        writes
+    }
+
+    /// A work with the labels and notes that it should have.
+    fn corrected(&self, work: &PlacedWork, cluster: &ClusterName, state: &ReplicaSetState) -> PlacedWork {
+        let mut wanted = work.clone();
+        let Some((entry, _)) = state.tracker.index.standing(cluster) else { return wanted };
+        self.label(&mut wanted, &self.placements[entry].rollout.name);
+        if let Some(proof) = work.placed().to_record(&self.held(Some(entry), state)) {
+            wanted.annotations_mut().insert(PROVEN_ANNOTATION.to_owned(), proof.to_annotation());
+        }
+        wanted
+    }
+}
