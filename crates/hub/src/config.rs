@@ -24,7 +24,7 @@ use drover_api::{
 };
 use drover_engine::addon::{
     catalog::Found,
-    config_revision::{ContentSources, TypeState},
+    config_revision::{ContentSources, Evidence, TypeState},
     configuration::Problem,
 };
 use drover_runtime::{
@@ -216,10 +216,10 @@ impl Configs {
         ContentSources {
             type_state: type_.map(|type_| type_.state),
             is_live: type_.is_some_and(|type_| type_.contents.contains_key(hash)),
-            is_stored: self.kept.keeps((group_resource, hash)),
-            has_unreadable_revision: self.kept.has_unreadable_revision(),
-            is_recorded: self.kept.is_recorded((group_resource, hash)),
-            has_unreadable_rollout: self.kept.rollouts.unknown().next().is_some(),
+            stored: Evidence::of(self.kept.keeps((group_resource, hash)), || self.kept.has_unreadable_revision()),
+            recorded: Evidence::of(self.kept.is_recorded((group_resource, hash)), || {
+                self.kept.rollouts.unknown().next().is_some()
+            }),
         }
     }
 

@@ -88,14 +88,35 @@ pub struct ContentSources {
     pub type_state: Option<TypeState>,
     /// Whether a configuration is known to have it.
     pub is_live: bool,
-    /// Whether a ConfigRevision is known to have it.
-    pub is_stored: bool,
-    /// Whether a ConfigRevision exists that cannot be parsed, and may have it.
-    pub has_unreadable_revision: bool,
-    /// Whether a rollout is known to need it.
-    pub is_recorded: bool,
-    /// Whether an AddOnRollout exists that cannot be parsed, and may need it.
-    pub has_unreadable_rollout: bool,
+    /// Whether a ConfigRevision has it.
+    pub stored: Evidence,
+    /// Whether an AddOnRollout needs it.
+    pub recorded: Evidence,
+}
+
+/// What the objects of a kind show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Evidence {
+    /// One of them has it.
+    Found,
+    /// One of them may have it, and cannot be parsed.
+    Possible,
+    /// None of them has it.
+    Absent,
+}
+
+impl Evidence {
+    /// What is known of objects of which one has it, or of which some cannot be parsed.
+    #[must_use]
+    pub fn of(is_found: bool, is_any_unreadable: impl FnOnce() -> bool) -> Self {
+        if is_found {
+            Self::Found
+        } else if is_any_unreadable() {
+            Self::Possible
+        } else {
+            Self::Absent
+        }
+    }
 }
 
 impl ContentSources {
@@ -107,14 +128,13 @@ impl ContentSources {
             Some(TypeState::Unknown | TypeState::Forbidden) => true,
             Some(TypeState::Listed | TypeState::Absent) => self.is_live,
         };
-        !may_be_live && !self.is_stored && !self.has_unreadable_revision
+        !may_be_live && self.stored == Evidence::Absent
     }
 
     /// Whether nothing needs a ConfigRevision with the content: no rollout, and no configuration that has
     /// it, from which a rollout may begin.
     fn is_unused(self) -> bool {
-        let is_needed = self.is_recorded || self.has_unreadable_rollout;
-        !is_needed && !self.is_live && self.type_state != Some(TypeState::Unknown)
+        self.recorded == Evidence::Absent && !self.is_live && self.type_state != Some(TypeState::Unknown)
     }
 }
 
@@ -220,34 +240,36 @@ mod tests {
         ContentSources {
             type_state: Some(TypeState::Listed),
             is_live: false,
-            is_stored: false,
-            has_unreadable_revision: false,
-            is_recorded: false,
-            has_unreadable_rollout: false,
+            stored: Evidence::Absent,
+            recorded: Evidence::Absent,
         }
     }
 
     #[test]
     fn content_is_lost_only_when_its_type_was_listed_without_it() {
         let lost = |type_state, is_live, is_stored| {
-            ContentSources { type_state, is_live, is_stored, is_recorded: true, ..nowhere() }.is_lost()
+            let stored = Evidence::of(is_stored, || false);
+            ContentSources { type_state, is_live, stored, recorded: Evidence::Found }.is_lost()
         };
         assert!(lost(None, false, false) && lost(Some(TypeState::Absent), false, false));
         assert!(lost(Some(TypeState::Listed), false, false));
         assert!(!lost(Some(TypeState::Listed), true, false) && !lost(Some(TypeState::Listed), false, true));
         assert!(!lost(Some(TypeState::Unknown), false, false) && !lost(Some(TypeState::Forbidden), false, false));
-        assert!(!ContentSources { has_unreadable_revision: true, ..nowhere() }.is_lost(), "that may have it");
+        assert!(!ContentSources { stored: Evidence::Possible, ..nowhere() }.is_lost(), "that may have it");
     }
 
     #[test]
     fn unused_revision_is_deleted_after_the_grace_period() {
-        let unused = ContentSources { is_stored: true, ..nowhere() };
+        let unused = ContentSources { stored: Evidence::Found, ..nowhere() };
         let (start, mut since) = (Timestamp::UNIX_EPOCH, None);
         let due = after(start, GRACE_PERIOD);
         assert_eq!(retention(unused, &mut since, start), Retention::Until(due));
-        assert_eq!(retention(ContentSources { is_recorded: true, ..unused }, &mut since, start), Retention::Keep);
+        assert_eq!(
+            retention(ContentSources { recorded: Evidence::Found, ..unused }, &mut since, start),
+            Retention::Keep
+        );
         assert_eq!(since, None, "the time starts over");
-        let unreadable = ContentSources { has_unreadable_rollout: true, ..unused };
+        let unreadable = ContentSources { recorded: Evidence::Possible, ..unused };
         assert_eq!(retention(unreadable, &mut since, due), Retention::Keep);
         retention(unused, &mut since, start);
         assert_eq!(retention(unused, &mut since, due), Retention::Delete);
