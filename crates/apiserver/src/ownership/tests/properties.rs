@@ -54,6 +54,8 @@ fn all_fields(object: &Value) -> FieldSet {
 
 fn contains(whole: &Value, part: &Value) -> bool {
     match (whole, part) {
+        // Kubernetes makes a map null from which the last field is removed.
+        (Value::Null, Value::Object(part)) => part.is_empty(),
         (Value::Object(whole), Value::Object(part)) => {
             part.iter().all(|(name, part)| whole.get(name).is_some_and(|whole| contains(whole, part)))
         }
