@@ -30,11 +30,11 @@ use drover_runtime::{
     controller::Tools,
     gate::Gate,
     informer::{Freshness, Informer},
+    kinds::Caches,
     metrics::Metrics,
     pace::Pace,
     queue::Queue,
     stage::Stage,
-    views::Caches,
 };
 use k8s_openapi::{api::core::v1::Node, serde::de::DeserializeOwned};
 use kube::{Client, Resource, runtime::watcher};

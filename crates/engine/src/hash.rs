@@ -37,6 +37,18 @@ pub(crate) fn name_suffix(namespace: &str, name: &str) -> String {
     format!("{:08x}", u32::from_be_bytes(suffix))
 }
 
+/// Drops fields that are null. In a list, a null has its place.
+pub(crate) fn drop_nulls(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(drop_nulls),
+        Value::Object(fields) => {
+            fields.retain(|_, value| !value.is_null());
+            fields.values_mut().for_each(drop_nulls);
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
 fn write_value(text: &mut String, value: &Value) {
     match value {
         Value::Null => text.push_str("null"),

@@ -14,6 +14,7 @@ pub mod explain;
 pub mod hash;
 pub mod join;
 pub mod jsonpath;
+pub mod manifestwork;
 pub mod member;
 pub mod owner;
 pub mod placement;

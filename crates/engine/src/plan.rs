@@ -18,9 +18,10 @@ mod write;
 use k8s_openapi::jiff::Timestamp;
 
 pub use self::{
+    body::Body,
     controller::Controller,
     event::{Event, Severity},
-    kind::{CacheView, Kind, Writable, WritableScope},
+    kind::{Kind, Stored, Writable, WritableScope},
     object_key::ObjectKey,
     plan_part::PlanPart,
     plan_step::{NoAction, PlanStep},

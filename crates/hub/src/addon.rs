@@ -26,5 +26,4 @@ pub(crate) use self::{
     rollout::Rollouts,
     signing_request::AddOnRequests,
     token::{TokenInfrastructure, Tokens, for_tokens},
-    works::works,
 };

@@ -37,6 +37,7 @@ use crate::{
     cluster::Belongings,
     config::Configs,
     defect::DefectReport,
+    manifest_work::CachedWork,
     placement::{Judging, slices_of},
     upgrade::Upgrades,
     work::WorkSets,
@@ -50,6 +51,7 @@ pub(crate) struct Cache {
     pub(crate) placements: Store<Placement>,
     pub(crate) decisions: Store<PlacementDecision>,
     pub(crate) scores: Store<AddOnPlacementScore>,
+    pub(crate) works: Store<CachedWork>,
     /// The clusters of each set.
     pub(crate) members: BTreeMap<String, Members>,
     /// The bindings to each set.
@@ -188,6 +190,7 @@ impl Cache {
             placements: Store::default(),
             decisions: Store::default(),
             scores: Store::default(),
+            works: Store::default(),
             members: BTreeMap::new(),
             bound: BTreeMap::new(),
             slices: BTreeMap::new(),

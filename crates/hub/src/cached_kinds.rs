@@ -7,7 +7,7 @@ use drover_api::{
         Placement, PlacementDecision,
     },
     drover::{AddOnRollout, ClusterUpgrade, ConfigRevision},
-    work::{ManifestWork, ManifestWorkReplicaSet},
+    work::ManifestWorkReplicaSet,
 };
 use drover_runtime::caches;
 use k8s_openapi::{
@@ -23,8 +23,7 @@ use kube::api::PartialObjectMeta;
 
 use crate::{
     cache::{Cache, Queues},
-    upgrade::UpgradeWork,
-    work::{FinishingWork, PlacedWork},
+    manifest_work::CachedWork,
 };
 
 caches! {
@@ -32,29 +31,25 @@ caches! {
     AddOnHubConfig,
     AddOnPlacementScore,
     AddOnRollout,
+    CachedWork,
     CertificateSigningRequest,
     ClusterManagementAddOn,
     ClusterRole,
     ClusterRoleBinding,
     ClusterUpgrade,
     ConfigRevision,
-    FinishingWork,
     Lease,
     ManagedCluster,
     ManagedClusterAddOn,
     ManagedClusterSet,
     ManagedClusterSetBinding,
     ManagedClustersUpgrade,
-    ManifestWork,
     ManifestWorkReplicaSet,
     Namespace,
     PartialObjectMeta<CustomResourceDefinition>,
-    PartialObjectMeta<ManifestWork>,
-    PlacedWork,
     Placement,
     PlacementDecision,
     Role,
     RoleBinding,
     ServiceAccount,
-    UpgradeWork,
 }

@@ -36,7 +36,7 @@ use k8s_openapi::{
 use kube::ResourceExt;
 
 pub(crate) use self::{
-    belongings::{Belongings, is_binding_for_addons, is_binding_for_agents, is_for_agents, leases, trim_remains},
+    belongings::{Belongings, is_binding_for_addons, is_binding_for_agents, is_for_agents, leases},
     requests::{requests, trim_request},
     signing_request::{SigningRequests, decide},
 };
@@ -163,7 +163,7 @@ fn own_role(cache: &Cache, name: &ClusterName, extent: Extent) -> Vec<Write> {
 
 /// Lets a namespace that is being deleted go, once the agent has finished its works.
 fn finish_namespace(cache: &Cache, name: &ClusterName) -> Option<Write> {
-    let has_works = cache.belongings.works.in_namespace(name.as_str()).next().is_some();
+    let has_works = cache.works.in_namespace(name.as_str()).next().is_some();
     let binding = cache.belongings.binding(name, Part::Work)?;
     (!has_works && binding.metadata.deletion_timestamp.is_some()).then(|| end_binding(binding)).flatten()
 }

@@ -4,7 +4,6 @@
 //! controller decides on its keys with the cache in view and writes what differs. Of several hubs one leads and writes; the
 //! others keep their cache warm.
 
-#[macro_use]
 mod manifest_work;
 
 mod addon;
@@ -32,7 +31,7 @@ use drover_api::{
         Placement, PlacementDecision,
     },
     drover::{AddOnRollout, ClusterUpgrade, ConfigRevision},
-    work::{ManifestWork, ManifestWorkReplicaSet},
+    work::ManifestWorkReplicaSet,
 };
 use drover_engine::cluster_set::{DEFAULT_SET, GLOBAL_SET};
 use drover_runtime::{
@@ -62,21 +61,20 @@ use tokio::sync::watch;
 use tracing::info;
 
 use crate::{
-    addon::{
-        AddOnRequests, AddOns, HubConfigs, Installs, Permissions, Rollouts, TokenInfrastructure, for_tokens, works,
-    },
+    addon::{AddOnRequests, AddOns, HubConfigs, Installs, Permissions, Rollouts, TokenInfrastructure, for_tokens},
     cache::{Cache, Queues},
     cluster::{
         Clusters, SigningRequests, is_binding_for_addons, is_binding_for_agents, is_for_agents, leases, requests,
-        trim_remains, trim_request,
+        trim_request,
     },
     cluster_set::{ClusterSets, SetBindings},
     config::{Configs, Revisions, Watching},
     debug::Debugger,
     defect::DefectReports,
+    manifest_work::CachedWork,
     placement::Placements,
-    upgrade::{ClusterUpgrades, UpgradeWork, upgrade_works},
-    work::{Completions, FinishingWork, PlacedWork, ReplicaSets, placed_works},
+    upgrade::ClusterUpgrades,
+    work::{Completions, ReplicaSets},
 };
 pub use drover_engine::{revision::EPOCH, upgrade::operator_work::Approver};
 
@@ -260,6 +258,7 @@ impl Watches<'_> {
         self.all::<AddOnPlacementScore>();
         if [Area::Cluster, Area::AddOn, Area::Work, Area::Upgrade].into_iter().any(|area| controllers.runs(area)) {
             self.all::<Namespace>();
+            self.all::<CachedWork>();
         }
         if controllers.runs(Area::Cluster) || controllers.runs(Area::AddOn) {
             self.all::<ManagedClusterAddOn>();
@@ -270,7 +269,6 @@ impl Watches<'_> {
         }
         if controllers.runs(Area::AddOn) {
             self.all::<ClusterManagementAddOn>();
-            self.some::<ManifestWork>(works());
             self.configs(&options.namespace, clock);
             if options.dialect == Dialect::Drover {
                 self.all::<AddOnHubConfig>();
@@ -280,13 +278,10 @@ impl Watches<'_> {
         }
         if controllers.runs(Area::Work) {
             self.all::<ManifestWorkReplicaSet>();
-            self.some::<PlacedWork>(placed_works());
-            self.all::<FinishingWork>();
         }
         if controllers.runs(Area::Upgrade) {
             self.all::<ManagedClustersUpgrade>();
             self.all::<ClusterUpgrade>();
-            self.some::<UpgradeWork>(upgrade_works());
         }
         self.role_bindings(controllers);
     }
@@ -305,8 +300,6 @@ impl Watches<'_> {
         self.run::<ClusterRole>(self.informer(watcher::Config::default()).only(is_for_agents));
         self.run::<ClusterRoleBinding>(self.informer(watcher::Config::default()).only(is_for_agents));
         self.some::<Lease>(leases());
-        let works = self.informer(watcher::Config::default()).trimmed(trim_remains);
-        self.run::<PartialObjectMeta<ManifestWork>>(works);
     }
 
     /// What add-ons are configured with, of whatever type.

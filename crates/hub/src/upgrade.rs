@@ -4,9 +4,4 @@ mod facts;
 mod inventory;
 mod managed_clusters_upgrade;
 
-pub(crate) use drover_engine::upgrade::upgrade_work::UpgradeWork;
-
-pub(crate) use self::{
-    inventory::Upgrades,
-    managed_clusters_upgrade::{ClusterUpgrades, upgrade_works},
-};
+pub(crate) use self::{inventory::Upgrades, managed_clusters_upgrade::ClusterUpgrades};

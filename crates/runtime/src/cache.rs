@@ -10,9 +10,9 @@ use serde::de::DeserializeOwned;
 
 use crate::{
     decode::{Damaged, Decoded, Defect},
+    kinds::{Caches, Registers},
     queue::Queue,
     store::{Change, ObjectKey, Store},
-    views::{Caches, Registers},
 };
 
 /// A cache of the objects of a kind. A change of one enqueues the keys that depend on it.

@@ -27,10 +27,10 @@ use crate::{
     events::Recorder,
     execute::Execute,
     gate::Gate,
+    kinds::{CachedKinds, Caches},
     metrics::{Metrics, Outcome},
     pace::{Failure, Pace, Place},
     queue::{Done, Queue},
-    views::{CacheViews, Caches},
     write::Writer,
 };
 
@@ -98,7 +98,7 @@ pub struct Tools<F: Caches> {
     /// Who this process is, in its events.
     pub identity: Option<String>,
     /// How answers to writes enter the cache.
-    pub views: Arc<CacheViews<F>>,
+    pub kinds: Arc<CachedKinds<F>>,
 }
 
 impl<F: Caches> Tools<F> {
@@ -106,7 +106,7 @@ impl<F: Caches> Tools<F> {
     #[must_use]
     pub fn new(cache: SharedCache<F>, gate: Gate, clock: Clock, metrics: Metrics) -> Self {
         let pace = Pace::new(clock.clone(), metrics.clone());
-        Self { cache, gate, pace, clock, metrics, identity: None, views: Arc::new(F::views()) }
+        Self { cache, gate, pace, clock, metrics, identity: None, kinds: Arc::new(F::kinds()) }
     }
 }
 
@@ -119,7 +119,7 @@ impl<F: Caches> Clone for Tools<F> {
             clock: self.clock.clone(),
             metrics: self.metrics.clone(),
             identity: self.identity.clone(),
-            views: Arc::clone(&self.views),
+            kinds: Arc::clone(&self.kinds),
         }
     }
 }
@@ -204,7 +204,7 @@ impl<F: Caches, R: Reconciler<F>> Controller<F, R> {
             client,
             cache: tools.cache.clone(),
             clock: tools.clock.clone(),
-            views: Arc::clone(&tools.views),
+            kinds: Arc::clone(&tools.kinds),
             manager: R::NAME,
         };
         Self { reconciler, queue, states: Mutex::default(), writer, bounded: OnceLock::new(), recorder, tools }

@@ -2,7 +2,7 @@
 
 use drover_engine::plan::{NoAction, PlanStep, WriteResult};
 
-use crate::{views::Caches, write::Writer};
+use crate::{kinds::Caches, write::Writer};
 
 /// An action with its executor.
 pub trait Execute<F: Caches>: PlanStep {

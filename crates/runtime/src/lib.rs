@@ -11,6 +11,7 @@ pub mod events;
 pub mod execute;
 pub mod gate;
 pub mod informer;
+pub mod kinds;
 pub mod lease;
 pub mod metrics;
 pub mod pace;
@@ -18,5 +19,5 @@ pub mod queue;
 pub mod serve;
 pub mod stage;
 pub mod store;
-pub mod views;
+
 pub mod write;

@@ -8,8 +8,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     controller::{Controller, QueueOf, Reconciler, Tools},
+    kinds::Caches,
     lease::Leadership,
-    views::Caches,
 };
 
 /// Tasks that end together.

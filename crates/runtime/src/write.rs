@@ -6,19 +6,18 @@ mod tests;
 use std::{fmt, sync::Arc};
 
 use axum::http;
-use drover_engine::plan::{Precondition, Subresource, Write, WriteOperation};
+use drover_engine::plan::{Body, Precondition, Subresource, Write, WriteOperation};
 use kube::{
     Client,
     api::{DeleteParams, ObjectMeta, Patch, PatchParams, PostParams, Preconditions},
     core::Request,
 };
 use serde::Deserialize;
-use serde_json::Value;
 
 use crate::{
     cache::SharedCache,
     clock::Clock,
-    views::{CacheViews, Cached, Caches},
+    kinds::{Cached, CachedKinds, Caches},
 };
 
 /// Sends writes in the name of one controller.
@@ -29,7 +28,7 @@ pub struct Writer<F: Caches> {
     pub cache: SharedCache<F>,
     /// The time.
     pub clock: Clock,
-    pub(crate) views: Arc<CacheViews<F>>,
+    pub(crate) kinds: Arc<CachedKinds<F>>,
     /// The owner of the fields that it writes.
     pub(crate) manager: &'static str,
 }
@@ -40,7 +39,7 @@ impl<F: Caches> Clone for Writer<F> {
             client: self.client.clone(),
             cache: self.cache.clone(),
             clock: self.clock.clone(),
-            views: Arc::clone(&self.views),
+            kinds: Arc::clone(&self.kinds),
             manager: self.manager,
         }
     }
@@ -56,7 +55,7 @@ impl<F: Caches> Writer<F> {
     /// A writer in the name of a manager.
     #[must_use]
     pub fn new(client: Client, cache: SharedCache<F>, clock: Clock, manager: &'static str) -> Self {
-        Self { client, cache, clock, views: Arc::new(F::views()), manager }
+        Self { client, cache, clock, kinds: Arc::new(F::kinds()), manager }
     }
 }
 
@@ -68,8 +67,9 @@ struct NotCached(String);
 impl<F: Caches> Writer<F> {
     /// Sends a write. What the server answers enters the cache before this returns.
     pub async fn send(&self, write: &Write) -> Result<(), kube::Error> {
-        let view = write.kind().view;
-        let cached = self.views.get(view).ok_or_else(|| kube::Error::Service(NotCached(view.to_string()).into()))?;
+        let kind = write.kind();
+        let cached =
+            self.kinds.get(kind).ok_or_else(|| kube::Error::Service(NotCached(kind.kind.to_string()).into()))?;
         let request = request(write, self.manager).map_err(kube::Error::BuildRequest)?;
         let answer = self.client.request_text(request).await;
         if matches!(&answer, Err(kube::Error::Api(status)) if status.is_not_found()) {
@@ -98,10 +98,9 @@ fn request(write: &Write, manager: &str) -> Result<http::Request<Vec<u8>>, kube:
     let post = || PostParams { field_manager: manager.clone(), ..PostParams::default() };
     match write.operation() {
         WriteOperation::Create(object) => request.create(&post(), object.to_bytes().map_err(serialize)?),
-        WriteOperation::Update(object) => request.replace(name, &post(), object.to_bytes().map_err(serialize)?),
         WriteOperation::Patch { patch, subresource } => {
             let params = PatchParams { field_manager: manager, ..PatchParams::default() };
-            patched(&request, write, (&params, &Patch::Merge(&**patch)), *subresource)
+            patched(&request, write, (&params, &Patch::Merge(patch)), *subresource)
         }
         WriteOperation::Delete => request.delete(name, &deletion(write.precondition())),
     }
@@ -114,7 +113,7 @@ fn serialize(error: serde_json::Error) -> kube::core::request::Error {
 fn patched(
     request: &Request,
     write: &Write,
-    (params, patch): (&PatchParams, &Patch<&Value>),
+    (params, patch): (&PatchParams, &Patch<&Body>),
     subresource: Option<Subresource>,
 ) -> Result<http::Request<Vec<u8>>, kube::core::request::Error> {
     let name = &*write.key().name;

@@ -5,7 +5,6 @@ use drover_api::{
     cluster::{ManagedCluster, Placement},
     drover::{AddOnRollout, SetConfig},
     reference::{ClusterName, PlacementRef},
-    work::ManifestWork,
 };
 use k8s_openapi::api::rbac::v1::RoleBinding;
 
@@ -20,6 +19,7 @@ use crate::{
     plan::{ObjectKey, Write},
     revision::Set,
     rollout::{Snapshot, member::Group},
+    template::AddOnWork,
 };
 
 /// What decisions about add-ons are made from. The hub reads it from its cache.
@@ -49,7 +49,7 @@ pub trait AddOnFacts {
     fn clusters_with(&self, addon: &str) -> impl Iterator<Item = ClusterName>;
 
     /// The works of an add-on on a cluster, and those on the cluster that hosts its agent.
-    fn works_of(&self, on_cluster: &ManagedClusterAddOn) -> Vec<&ManifestWork>;
+    fn works_of(&self, on_cluster: &ManagedClusterAddOn) -> Vec<&AddOnWork>;
 
     /// The bindings of the agent of an add-on on a cluster that is rendered from a template.
     fn role_bindings_of(&self, on_cluster: &ObjectKey) -> Vec<&RoleBinding>;

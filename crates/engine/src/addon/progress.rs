@@ -5,11 +5,7 @@ use std::fmt;
 use drover_api::{
     addon::ManagedClusterAddOn,
     grammar::Version,
-    names::{
-        ADDON_VERSION_LABEL, AVAILABLE, HOSTING_CLUSTER_ANNOTATION, HOSTING_MANIFEST_APPLIED, MANIFEST_APPLIED,
-        SET_ANNOTATION, WORK_APPLIED, WORK_AVAILABLE, WORKS_ANNOTATION,
-    },
-    work::ManifestWork,
+    names::{ADDON_VERSION_LABEL, AVAILABLE, HOSTING_CLUSTER_ANNOTATION, HOSTING_MANIFEST_APPLIED, MANIFEST_APPLIED},
 };
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Condition, jiff::Timestamp};
 use kube::ResourceExt;
@@ -22,7 +18,7 @@ use crate::{
         hashes::{self, Difference},
         markers::{Proof, Verdict},
     },
-    template::{Expected, Lag, Vitals, digest, vitals_of, work_prefix},
+    template::{AddOnWork, Expected, Lag, ReportedCondition, work_prefix},
     words::excerpt,
 };
 
@@ -31,8 +27,8 @@ use crate::{
 pub struct Evidence<'a> {
     /// The add-on on the cluster, as it is stored.
     pub addon: &'a ManagedClusterAddOn,
-    /// All works that carry the add-on's label; of their spec nothing is needed.
-    pub works: &'a [&'a ManifestWork],
+    /// All works that carry the add-on's label.
+    pub works: &'a [&'a AddOnWork],
     /// What the cluster was given, with what a user has asked for instead.
     pub set: &'a Set,
     /// The versions that the add-on can be installed in, if it declares any.
@@ -217,10 +213,10 @@ pub enum Report {
 }
 
 impl Report {
-    fn condition(self) -> &'static str {
+    fn of(self, work: &AddOnWork) -> Option<&ReportedCondition> {
         match self {
-            Self::Applied => WORK_APPLIED,
-            Self::Available => WORK_AVAILABLE,
+            Self::Applied => work.applied(),
+            Self::Available => work.available(),
         }
     }
 }
@@ -272,7 +268,7 @@ impl<'a> Evidence<'a> {
 
     /// The works that make the add-on run. Those that clean up before it goes say nothing about that, nor do those that somebody has
     /// added to what a template makes.
-    fn works(&self) -> impl Iterator<Item = &'a ManifestWork> {
+    fn works(&self) -> impl Iterator<Item = &'a AddOnWork> {
         let name = self.addon.name_any();
         let (hook, rendered) = (format!("addon-{name}-pre-delete"), work_prefix(&name));
         let is_managed = matches!(self.maker, Maker::Manager);
@@ -305,22 +301,22 @@ impl<'a> Evidence<'a> {
         let unlike = expected.iter().find_map(|expected| {
             let name = expected.name.clone();
             let work = self.works().find(|work| work.name_any() == name);
-            let defect = match work.filter(|work| !is_going(work)) {
+            let defect = match work.filter(|work| !work.is_leaving()) {
                 None => Some(Defect::NotThere),
                 Some(work) => self.other(work).or_else(|| altered(work, expected)),
             };
             defect.map(|defect| Obstacle::Work { name, defect })
         });
-        let is_surplus = |work: &&ManifestWork| !expected.iter().any(|expected| expected.name == work.name_any());
+        let is_surplus = |work: &&AddOnWork| !expected.iter().any(|expected| expected.name == work.name_any());
         unlike.or_else(|| self.works().find(is_surplus).map(|work| of(work, Defect::Surplus)))
     }
 
     /// In what the works differ from what another Drover has made of the set. It has counted them; one that it did not get to is missing.
     fn unlike_former(&self) -> Option<Obstacle> {
         let set = self.set.fingerprint();
-        let other_set = |work: &'a ManifestWork| {
-            let other = work.annotations().get(SET_ANNOTATION).filter(|other| *other != set.as_str())?;
-            Some(of(work, Defect::OtherSet(other.clone())))
+        let other_set = |work: &'a AddOnWork| {
+            let other = work.revision().filter(|other| *other != set.as_str())?;
+            Some(of(work, Defect::OtherSet(other.to_owned())))
         };
         self.none()
             .or_else(|| self.made_otherwise())
@@ -331,9 +327,9 @@ impl<'a> Evidence<'a> {
     /// A work that is missing of those that were counted.
     fn not_got_to(&self) -> Option<Obstacle> {
         let prefix = work_prefix(&self.addon.name_any());
-        let counts = self.works().filter_map(|work| work.annotations().get(WORKS_ANNOTATION)?.parse::<usize>().ok());
+        let counts = self.works().filter_map(AddOnWork::count);
         let mut names = (0..counts.max().unwrap_or_default()).map(|number| format!("{prefix}{number}"));
-        let missing = names.find(|name| !self.works().any(|work| work.name_any() == *name && !is_going(work)));
+        let missing = names.find(|name| !self.works().any(|work| work.name_any() == *name && !work.is_leaving()));
         missing.map(|name| Obstacle::Work { name, defect: Defect::NotThere })
     }
 
@@ -341,9 +337,9 @@ impl<'a> Evidence<'a> {
     /// what it has to be. What reports without a stamp is not kept up with its manifest.
     fn former_lags(&self) -> Option<Obstacle> {
         let set = self.set.fingerprint();
-        let is_asked = |work: &&ManifestWork| self.has_to_show() && work.annotations().contains_key(SET_ANNOTATION);
+        let is_asked = |work: &&AddOnWork| self.has_to_show() && work.revision().is_some();
         self.works().filter(is_asked).find_map(|work| {
-            let mut workloads = vitals_of(work).filter(Vitals::is_stamped_or_silent);
+            let mut workloads = work.vitals().iter().filter(|vitals| vitals.is_stamped_or_silent());
             let (vitals, lag) = workloads.find_map(|vitals| vitals.lag(&set).map(|lag| (vitals, lag)))?;
             Some(of(work, Defect::Lags { workload: vitals.to_string(), lag: Some(lag) }))
         })
@@ -360,9 +356,8 @@ impl<'a> Evidence<'a> {
         let is_asked = self.has_to_show();
         expected.iter().filter(|_| is_asked).find_map(|expected| {
             let work = self.works().find(|work| work.name_any() == expected.name)?;
-            let vitals: Vec<_> = vitals_of(work).collect();
             expected.workloads.iter().filter(|workload| workload.is_stamped).find_map(|workload| {
-                let lag = match vitals.iter().find(|vitals| vitals.is_of(workload)) {
+                let lag = match work.vitals().iter().find(|vitals| vitals.is_of(workload)) {
                     None => None,
                     Some(vitals) => Some(vitals.lag(&set)?),
                 };
@@ -406,16 +401,16 @@ impl<'a> Evidence<'a> {
     }
 
     /// In what the work differs from what it is to be made from.
-    fn other(&self, work: &ManifestWork) -> Option<Defect> {
-        hashes::difference(self.set, work).map(Defect::OtherConfigs).or_else(|| self.other_version(work))
+    fn other(&self, work: &AddOnWork) -> Option<Defect> {
+        hashes::difference(self.set, work.hashes()).map(Defect::OtherConfigs).or_else(|| self.other_version(work))
     }
 
-    fn other_version(&self, work: &ManifestWork) -> Option<Defect> {
+    fn other_version(&self, work: &AddOnWork) -> Option<Defect> {
         let wanted = self.set.version()?;
-        let label = work.labels().get(ADDON_VERSION_LABEL);
+        let label = work.version();
         let says_nothing = label.is_none() && self.supported_versions.is_empty();
         let is_wanted = label.is_some_and(|label| label == wanted.as_str());
-        let other = || Defect::OtherVersion { label: label.cloned(), wanted: wanted.clone() };
+        let other = || Defect::OtherVersion { label: label.map(str::to_owned), wanted: wanted.clone() };
         (!says_nothing && !is_wanted).then(other)
     }
 
@@ -447,43 +442,33 @@ impl<'a> Evidence<'a> {
     }
 }
 
-fn of(work: &ManifestWork, defect: Defect) -> Obstacle {
+fn of(work: &AddOnWork, defect: Defect) -> Obstacle {
     Obstacle::Work { name: work.name_any(), defect }
 }
 
 /// That a work does not apply what it is to apply in the end.
-fn altered(work: &ManifestWork, expected: &Expected) -> Option<Defect> {
+fn altered(work: &AddOnWork, expected: &Expected) -> Option<Defect> {
     let defect = if expected.is_holding(work) { Defect::Holds } else { Defect::Altered };
-    (digest(&work.spec) != expected.digest).then_some(defect)
-}
-
-fn is_going(work: &ManifestWork) -> bool {
-    work.metadata.deletion_timestamp.is_some()
+    (work.digest() != expected.digest).then_some(defect)
 }
 
 /// That the work could not be applied in its present form.
-fn refusal(work: &ManifestWork) -> Option<Defect> {
-    let applied = find(conditions(work), WORK_APPLIED).filter(|applied| applied.status == "False")?;
-    is_current(work, applied).then(|| Defect::Not { report: Report::Applied, message: excerpt(&applied.message) })
+fn refusal(work: &AddOnWork) -> Option<Defect> {
+    let applied = work.applied().filter(|applied| applied.status == Holds::No)?;
+    is_current(work, applied).then(|| Defect::Not { report: Report::Applied, message: applied.message.to_string() })
 }
 
-fn unready(work: &ManifestWork) -> Option<Defect> {
-    [Report::Applied, Report::Available].into_iter().find_map(|report| {
-        match find(conditions(work), report.condition()) {
-            None => Some(Defect::NotReported(report)),
-            Some(said) if !is_current(work, said) => Some(Defect::Outdated(report)),
-            Some(said) if said.status == "True" => None,
-            Some(said) => Some(Defect::Not { report, message: excerpt(&said.message) }),
-        }
+fn unready(work: &AddOnWork) -> Option<Defect> {
+    [Report::Applied, Report::Available].into_iter().find_map(|report| match report.of(work) {
+        None => Some(Defect::NotReported(report)),
+        Some(said) if !is_current(work, said) => Some(Defect::Outdated(report)),
+        Some(said) if said.status == Holds::Yes => None,
+        Some(said) => Some(Defect::Not { report, message: said.message.to_string() }),
     })
 }
 
-fn is_current(work: &ManifestWork, said: &Condition) -> bool {
-    said.observed_generation.unwrap_or_default() == work.metadata.generation.unwrap_or_default()
-}
-
-fn conditions(work: &ManifestWork) -> &[Condition] {
-    work.status.as_ref().map_or(&[], |status| &status.conditions)
+fn is_current(work: &AddOnWork, said: &ReportedCondition) -> bool {
+    said.observed_generation.unwrap_or_default() == work.generation().unwrap_or_default()
 }
 
 fn find<'a>(conditions: &'a [Condition], type_: &str) -> Option<&'a Condition> {

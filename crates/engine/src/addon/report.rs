@@ -4,9 +4,8 @@
 use drover_api::{
     addon::{HealthCheck, HealthCheckMode, ManagedClusterAddOn, ManagedClusterAddOnStatus},
     cluster::ManagedCluster,
-    names::{AVAILABLE, MANIFEST_APPLIED, NO_PROBE_RESULT, WORK_APPLIED, WORK_AVAILABLE},
+    names::{AVAILABLE, MANIFEST_APPLIED, NO_PROBE_RESULT},
     reference::ClusterName,
-    work::ManifestWork,
 };
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Condition, jiff::Timestamp};
 use kube::ResourceExt;
@@ -19,8 +18,7 @@ use crate::{
     presence::silence,
     registration::{permission::Registered, status::registrations},
     revision::template_types,
-    template::{Ailment, Blueprint, Expected, Vitals, digest, vitals_of, work_prefix},
-    words::excerpt,
+    template::{AddOnWork, Ailment, Blueprint, Expected, Vitals, work_prefix},
 };
 
 /// An add-on that is made from a template, on one cluster.
@@ -35,7 +33,7 @@ pub struct Report<'a> {
     /// What its works are to be.
     pub maker: Maker<'a>,
     /// The works that carry its label.
-    pub works: &'a [&'a ManifestWork],
+    pub works: &'a [&'a AddOnWork],
     /// Its cluster.
     pub cluster: Option<&'a ManagedCluster>,
     /// How far it is with what its agent may do on the hub; nothing while that is being written.
@@ -73,7 +71,7 @@ impl Report<'_> {
     }
 
     /// The works that were made from the template, be they as they should or not.
-    fn works(&self) -> impl Iterator<Item = &ManifestWork> {
+    fn works(&self) -> impl Iterator<Item = &AddOnWork> {
         let prefix = work_prefix(&self.on_cluster.name_any());
         self.works.iter().copied().filter(move |work| work.name_any().starts_with(&prefix))
     }
@@ -94,7 +92,7 @@ impl Report<'_> {
         if let Maker::Nobody(why) = self.maker {
             return Some((false, "ManifestWorkApplyFailed", why));
         }
-        let applied: Vec<_> = self.works().map(|work| current(work, WORK_APPLIED)).collect();
+        let applied: Vec<_> = self.works().map(applied).collect();
         if applied.contains(&Some(Holds::No)) {
             return Some((false, "AddonManifestAppliedFailed", "failed to apply the manifests of addon"));
         }
@@ -111,7 +109,7 @@ impl Report<'_> {
     }
 
     fn is_there(&self, expected: &Expected) -> bool {
-        self.works().any(|work| work.name_any() == expected.name && digest(&work.spec) == expected.digest)
+        self.works().any(|work| work.name_any() == expected.name && work.digest() == expected.digest)
     }
 
     /// The conditions, with the one that says whether the add-on is well. As long as nothing was reported, it says what it said.
@@ -135,12 +133,12 @@ impl Report<'_> {
             return None;
         }
         for work in &works {
-            let said = find(work, WORK_AVAILABLE)?;
-            if said.status != "True" {
-                return Some(Err(("WorkNotApplied", excerpt(&said.message))));
+            let available = work.available()?;
+            if available.status != Holds::Yes {
+                return Some(Err(("WorkNotApplied", available.message.to_string())));
             }
         }
-        let vitals: Vec<_> = works.iter().flat_map(|work| vitals_of(work)).collect();
+        let vitals: Vec<_> = works.iter().flat_map(|work| work.vitals()).collect();
         if let Maker::Template(expected) = self.maker {
             let is_heard_of = |workload| vitals.iter().any(|vitals| vitals.is_of(workload));
             let mut workloads = expected.iter().flat_map(|expected| &expected.workloads);
@@ -149,7 +147,7 @@ impl Report<'_> {
             }
         }
         let ailments: Vec<_> = vitals.iter().filter_map(|vitals| Some((vitals, vitals.ailment()?))).collect();
-        let is_silent = |(_, ailment): &&(&Vitals, Ailment)| *ailment == Ailment::Silent;
+        let is_silent = |(_, ailment): &&(&&Vitals, Ailment)| *ailment == Ailment::Silent;
         match ailments.iter().find(|ailment| !is_silent(ailment)) {
             Some((vitals, ailment)) => Some(Err(("ProbeUnavailable", format!("{vitals} {ailment}")))),
             None => ailments.is_empty().then_some(Ok(())),
@@ -157,14 +155,10 @@ impl Report<'_> {
     }
 }
 
-/// Whether a condition of a work holds that its agent has reported on its present form.
-fn current(work: &ManifestWork, type_: &str) -> Option<Holds> {
-    let said = find(work, type_).filter(|said| said.observed_generation == work.metadata.generation)?;
-    condition::holds(std::slice::from_ref(said), type_)
-}
-
-fn find<'a>(work: &'a ManifestWork, type_: &str) -> Option<&'a Condition> {
-    work.status.as_ref()?.conditions.iter().find(|condition| condition.type_ == type_)
+/// Whether everything in a work is applied, as its agent reports of its present form.
+fn applied(work: &AddOnWork) -> Option<Holds> {
+    let applied = work.applied().filter(|applied| applied.observed_generation == work.generation())?;
+    Some(applied.status)
 }
 
 /// The conditions of an add-on whose cluster may not have been heard of for a while: then nobody knows whether the add-on is well.

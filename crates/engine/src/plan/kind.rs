@@ -1,25 +1,21 @@
 //! The kinds that can be written, as data.
 
-use std::{
-    any::{TypeId, type_name},
-    borrow::Cow,
-    fmt,
-};
+use std::{borrow::Cow, fmt};
 
 use k8s_openapi::{ClusterResourceScope, NamespaceResourceScope};
 use kube::Resource;
 use serde::Serialize;
 
-/// A type whose objects can be written.
-pub trait Writable:
-    Resource<DynamicType = (), Scope: WritableScope> + Clone + fmt::Debug + Serialize + Send + Sync + 'static
-{
-}
+/// A type that is cached of a kind: a whole object, or the part of it that decisions need. It can be
+/// patched and deleted.
+pub trait Stored: Resource<DynamicType = (), Scope: WritableScope> {}
 
-impl<K> Writable for K where
-    K: Resource<DynamicType = (), Scope: WritableScope> + Clone + fmt::Debug + Serialize + Send + Sync + 'static
-{
-}
+impl<K> Stored for K where K: Resource<DynamicType = (), Scope: WritableScope> {}
+
+/// A type whose objects can be created, and compared with each other.
+pub trait Writable: Stored + Clone + fmt::Debug + Serialize + Send + Sync + 'static {}
+
+impl<K> Writable for K where K: Stored + Clone + fmt::Debug + Serialize + Send + Sync + 'static {}
 
 /// Whether the objects of a kind are in namespaces.
 pub trait WritableScope {
@@ -50,36 +46,12 @@ pub struct Kind {
     pub is_namespaced: bool,
     /// Whether the server answers patches with the metadata alone.
     pub is_metadata_only: bool,
-    /// The type as which the answer to a write is decoded.
-    pub view: CacheView,
-}
-
-/// A type that holds objects of a kind. A process may hold one kind in several types, each with
-/// the part of an object that one controller needs, and each in a cache of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct CacheView {
-    id: TypeId,
-    name: &'static str,
-}
-
-impl CacheView {
-    /// The view that this type is.
-    #[must_use]
-    pub fn of<K: 'static>() -> Self {
-        Self { id: TypeId::of::<K>(), name: type_name::<K>() }
-    }
-}
-
-impl fmt::Display for CacheView {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name)
-    }
 }
 
 impl Kind {
     /// The kind of the objects of a type.
     #[must_use]
-    pub fn of<K: Writable>() -> Self {
+    pub fn of<K: Stored>() -> Self {
         Self {
             group: K::group(&()),
             version: K::version(&()),
@@ -87,11 +59,10 @@ impl Kind {
             plural: K::plural(&()),
             is_namespaced: <K::Scope as WritableScope>::IS_NAMESPACED,
             is_metadata_only: K::metadata_api(),
-            view: CacheView::of::<K>(),
         }
     }
 
-    /// Whether `K` has objects of this kind, in whatever view.
+    /// Whether `K` has objects of this kind, or parts of them.
     #[must_use]
     pub fn is<K: Resource<DynamicType = ()>>(&self) -> bool {
         self.kind == K::kind(&()) && self.group == K::group(&())
@@ -125,9 +96,8 @@ mod tests {
     }
 
     #[test]
-    fn two_views_of_a_kind_differ_and_are_of_that_kind() {
+    fn kind_is_known_by_group_and_name() {
         let (whole, part) = (Kind::of::<ConfigMap>(), Kind::of::<PartialObjectMeta<ConfigMap>>());
-        assert_ne!(whole, part);
         assert!(whole.is::<ConfigMap>() && part.is::<ConfigMap>() && !part.is::<Namespace>());
         assert_eq!((whole.is_metadata_only, part.is_metadata_only), (false, true));
     }

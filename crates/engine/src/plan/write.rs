@@ -6,11 +6,12 @@ mod tests;
 use std::{fmt, sync::Arc};
 
 use kube::core::ObjectMeta;
+use serde::Serialize;
 use serde_json::Value;
 
 use super::{
-    Kind, ObjectKey, Writable,
-    body::Whole,
+    Kind, ObjectKey, Stored, Writable,
+    body::Body,
     difference::{difference_of, lack_of},
 };
 
@@ -27,13 +28,11 @@ pub struct Write {
 #[derive(Clone, Debug, PartialEq)]
 pub enum WriteOperation {
     /// Creates the object.
-    Create(Whole),
-    /// Replaces everything but the status.
-    Update(Whole),
+    Create(Body),
     /// Changes parts of the object.
     Patch {
         /// The JSON merge patch. It names the uid and resource version that it holds for.
-        patch: Arc<Value>,
+        patch: Body,
         /// The part of the object that it is sent to, if that is not the object itself.
         subresource: Option<Subresource>,
     },
@@ -46,7 +45,7 @@ pub enum WriteOperation {
 pub enum Verb {
     /// An object is created.
     Create,
-    /// An object is replaced.
+    /// An object is replaced. Only agents do so, on their own clusters.
     Update,
     /// Parts of an object are changed.
     Patch,
@@ -123,7 +122,7 @@ impl Write {
         Self {
             kind: Kind::of::<K>(),
             key: ObjectKey::of(&*object),
-            operation: WriteOperation::Create(Whole::new(object)),
+            operation: WriteOperation::Create(Body::new(object)),
             precondition: Precondition::Absent,
         }
     }
@@ -155,24 +154,26 @@ impl Write {
         Some(Self::patch(stored, difference_of(stored, wanted, |field| field != "status")?, None))
     }
 
-    /// Makes an object equal to `wanted`, except for its status, without a comparison. This is for
-    /// types that do not hold the whole object, so that the difference is not known.
-    pub fn replace<K: Writable>(stored: &K, mut wanted: K) -> Self {
-        let ObjectMeta { uid, resource_version, .. } = stored.meta().clone();
-        (wanted.meta_mut().uid, wanted.meta_mut().resource_version) = (uid, resource_version);
-        Self::of(stored, WriteOperation::Update(Whole::new(Arc::new(wanted))))
+    /// Applies a merge patch to an object of which only parts are cached, so that the difference is not
+    /// known. The patch has to name the uid and the resource version that it holds for.
+    pub fn merge<K: Stored>(stored: &K, patch: impl Serialize + Send + Sync + 'static) -> Self {
+        Self::patch(stored, patch, None)
     }
 
     /// Deletes an object, if it has not changed since it was read.
-    pub fn delete<K: Writable>(stored: &K) -> Self {
+    pub fn delete<K: Stored>(stored: &K) -> Self {
         Self::of(stored, WriteOperation::Delete)
     }
 
-    fn patch<K: Writable>(stored: &K, patch: Value, subresource: Option<Subresource>) -> Self {
-        Self::of(stored, WriteOperation::Patch { patch: Arc::new(patch), subresource })
+    fn patch<K: Stored>(
+        stored: &K,
+        patch: impl Serialize + Send + Sync + 'static,
+        subresource: Option<Subresource>,
+    ) -> Self {
+        Self::of(stored, WriteOperation::Patch { patch: Body::new(Arc::new(patch)), subresource })
     }
 
-    fn of<K: Writable>(stored: &K, operation: WriteOperation) -> Self {
+    fn of<K: Stored>(stored: &K, operation: WriteOperation) -> Self {
         Self {
             kind: Kind::of::<K>(),
             key: ObjectKey::of(stored),
@@ -210,7 +211,6 @@ impl Write {
     pub fn verb(&self) -> Verb {
         match self.operation {
             WriteOperation::Create(_) => Verb::Create,
-            WriteOperation::Update(_) => Verb::Update,
             WriteOperation::Patch { .. } => Verb::Patch,
             WriteOperation::Delete => Verb::Delete,
         }
@@ -229,8 +229,7 @@ impl Write {
     #[must_use]
     pub fn body(&self) -> Option<Value> {
         match &self.operation {
-            WriteOperation::Create(object) | WriteOperation::Update(object) => Some(object.to_value()),
-            WriteOperation::Patch { patch, .. } => Some(Value::clone(patch)),
+            WriteOperation::Create(body) | WriteOperation::Patch { patch: body, .. } => Some(body.to_value()),
             WriteOperation::Delete => None,
         }
     }

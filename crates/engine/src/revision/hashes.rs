@@ -6,9 +6,7 @@ use drover_api::{
     drover::SetConfig,
     grammar::SpecHash,
     names::{CONFIG_SPEC_HASH_ANNOTATION, FLAT_CONFIG_SPEC_HASH_ANNOTATION},
-    work::ManifestWork,
 };
-use kube::ResourceExt;
 use serde_json::Value;
 
 use super::Set;
@@ -57,9 +55,9 @@ pub fn annotations(set: &Set) -> BTreeMap<String, String> {
     ])
 }
 
-/// In what the work differs from the set; nothing if it was made from exactly these configurations.
-pub(crate) fn difference(set: &Set, work: &ManifestWork) -> Option<Difference> {
-    let carried = match carried(work) {
+/// In what a work that carries these hashes differs from the set; nothing if it was made from exactly these configurations.
+pub(crate) fn difference(set: &Set, carried: Option<&str>) -> Option<Difference> {
+    let carried = match parse(carried) {
         Ok(carried) => carried,
         Err(error) => return Some(Difference::Unreadable(error.to_string())),
     };
@@ -71,11 +69,12 @@ pub(crate) fn difference(set: &Set, work: &ManifestWork) -> Option<Difference> {
 }
 
 /// The hashes on a work, under OCM's name or the specification's. One that carries none was made from no configuration.
-fn carried(work: &ManifestWork) -> Result<BTreeMap<String, String>, serde_json::Error> {
-    let annotations = work.annotations();
-    let text =
-        annotations.get(CONFIG_SPEC_HASH_ANNOTATION).or_else(|| annotations.get(FLAT_CONFIG_SPEC_HASH_ANNOTATION));
-    text.map_or_else(|| Ok(BTreeMap::new()), |text| serde_json::from_str(text))
+pub(crate) fn carried_by(annotations: &BTreeMap<String, String>) -> Option<&String> {
+    annotations.get(CONFIG_SPEC_HASH_ANNOTATION).or_else(|| annotations.get(FLAT_CONFIG_SPEC_HASH_ANNOTATION))
+}
+
+fn parse(carried: Option<&str>) -> Result<BTreeMap<String, String>, serde_json::Error> {
+    carried.map_or_else(|| Ok(BTreeMap::new()), serde_json::from_str)
 }
 
 fn lacking(config: &SetConfig, carried: &BTreeMap<String, String>) -> Option<Difference> {
@@ -117,8 +116,6 @@ fn is_key_of(written: &str, config: &SetConfig) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use drover_api::work::ManifestWorkSpec;
-
     use super::*;
     use crate::revision::fixtures::{config, hub};
 
@@ -134,10 +131,10 @@ mod tests {
         config
     }
 
-    fn work(annotation: &str, value: &str) -> ManifestWork {
-        let mut work = ManifestWork::new("addon-hello-deploy-0", ManifestWorkSpec::default());
-        work.annotations_mut().insert(annotation.to_owned(), value.to_owned());
-        work
+    /// In what a work with an annotation differs from a set.
+    fn found(set: &Set, annotation: &str, value: &str) -> Option<Difference> {
+        let annotations = BTreeMap::from([(annotation.to_owned(), value.to_owned())]);
+        difference(set, carried_by(&annotations).map(String::as_str))
     }
 
     fn hub_config(hash: &str) -> Set {
@@ -157,7 +154,7 @@ mod tests {
             (&Set::new([], None), CONFIG_SPEC_HASH_ANNOTATION, "{}".to_owned()),
         ];
         for (set, annotation, value) in rows {
-            assert_eq!(difference(set, &work(annotation, &value)), None, "{value}");
+            assert_eq!(found(set, annotation, &value), None, "{value}");
         }
     }
 
@@ -180,7 +177,7 @@ mod tests {
             assert_eq!(written[CONFIG_SPEC_HASH_ANNOTATION], ocm);
             assert_eq!(written[FLAT_CONFIG_SPEC_HASH_ANNOTATION], flat.unwrap_or(&ocm));
             for (annotation, value) in &written {
-                assert_eq!(difference(set, &work(annotation, value)), None);
+                assert_eq!(found(set, annotation, value), None);
             }
         }
         assert_eq!(annotations(&Set::new([], None)), BTreeMap::new());
@@ -205,7 +202,7 @@ mod tests {
             ("h1", r#"{"hubs.example.com/hub-yyy":"h1","other.example.com/ns/one":"h1"}"#, Difference::Besides(other)),
         ];
         for (hash, value, expected) in rows {
-            let found = difference(&hub_config(hash), &work(CONFIG_SPEC_HASH_ANNOTATION, value));
+            let found = found(&hub_config(hash), CONFIG_SPEC_HASH_ANNOTATION, value);
             assert_eq!(found, Some(expected), "{value}");
         }
     }
@@ -213,7 +210,7 @@ mod tests {
     #[test]
     fn what_can_not_be_read_says_so() {
         for value in ["", "h1", "[]", r#"{"a":1}"#] {
-            let found = difference(&Set::new([], None), &work(CONFIG_SPEC_HASH_ANNOTATION, value));
+            let found = found(&Set::new([], None), CONFIG_SPEC_HASH_ANNOTATION, value);
             let Some(Difference::Unreadable(error)) = found else { panic!("{value}: {found:?}") };
             assert!(!error.is_empty());
         }
@@ -221,15 +218,15 @@ mod tests {
 
     #[test]
     fn a_work_without_hashes_was_made_from_nothing() {
-        let bare = ManifestWork::new("addon-hello-deploy-0", ManifestWorkSpec::default());
-        assert_eq!(difference(&Set::new([], None), &bare), None);
-        assert!(matches!(difference(&hub_config("h1"), &bare), Some(Difference::Without(_))));
+        assert_eq!(difference(&Set::new([], None), None), None);
+        assert!(matches!(difference(&hub_config("h1"), None), Some(Difference::Without(_))));
     }
 
     #[test]
     fn ocm_s_spelling_goes_before_the_other() {
-        let mut both = work(CONFIG_SPEC_HASH_ANNOTATION, r#"{"hubs.example.com//hub-yyy":"h1"}"#);
-        both.annotations_mut().insert(FLAT_CONFIG_SPEC_HASH_ANNOTATION.to_owned(), "{}".to_owned());
-        assert_eq!(difference(&hub_config("h1"), &both), None);
+        let ocm = r#"{"hubs.example.com//hub-yyy":"h1"}"#;
+        let both = [(CONFIG_SPEC_HASH_ANNOTATION, ocm), (FLAT_CONFIG_SPEC_HASH_ANNOTATION, "{}")];
+        let both = both.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
+        assert_eq!(difference(&hub_config("h1"), carried_by(&both).map(String::as_str)), None);
     }
 }

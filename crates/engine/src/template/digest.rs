@@ -2,32 +2,21 @@
 
 use drover_api::{
     names::WORK_FIELD_MANAGER,
-    work::{FeedbackScrapeType, ManifestConfig, ManifestWorkSpec, ManifestsTemplate},
+    work::{FeedbackScrapeType, ManifestConfig, ManifestWorkSpec},
 };
 use serde_json::{Map, Value};
 
 use super::manifest::Object;
-use crate::hash::{content, spec_hash};
+use crate::hash::{content, drop_nulls, spec_hash};
 
 /// How many digits a digest has. So many tell any two states of a work apart, and few enough are kept for every work of a fleet.
 const DIGITS: usize = 16;
 
-/// What is kept of what a work applies: its digest, and what its objects are called, in place of manifests. Nothing else is a work of texts.
-#[must_use]
-pub fn abridged(spec: &ManifestWorkSpec) -> ManifestWorkSpec {
-    let texts = std::iter::once(digest(spec)).chain(objects(spec));
-    let workload = ManifestsTemplate { manifests: texts.map(Value::String).collect() };
-    ManifestWorkSpec { workload: Some(workload), ..ManifestWorkSpec::default() }
-}
-
 /// What the objects of a work are called, in so few digits that no two of one add-on are called the same.
 #[must_use]
 pub fn objects(spec: &ManifestWorkSpec) -> Vec<String> {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    match spec.manifests() {
-        [Value::String(_), objects @ ..] => objects.iter().map(text).collect(),
-        manifests => manifests.iter().filter_map(|manifest| Object::of(manifest).ok()).map(|it| short(&it)).collect(),
-    }
+    let named = spec.manifests().iter().filter_map(|manifest| Object::of(manifest).ok());
+    named.map(|object| short(&object)).collect()
 }
 
 /// What an object is called, in few digits.
@@ -44,13 +33,9 @@ pub(super) fn hold_mark(own: &str, now: &str) -> String {
     mark
 }
 
-/// A digest of what a work applies. It is the same for what is sent to an API server, for what the server makes of it, and for
-/// what is [kept](abridged) of that.
+/// A digest of what a work applies. It is the same for what is sent to an API server, and for what the server makes of it.
 #[must_use]
 pub fn digest(spec: &ManifestWorkSpec) -> String {
-    if let [Value::String(digest), ..] = spec.manifests() {
-        return digest.clone();
-    }
     let mut spec = spec.clone();
     spec.manifest_configs.iter_mut().for_each(fill_in_defaults);
     // A work is made of texts, numbers and lists, all of which can be written.
@@ -84,18 +69,6 @@ fn is_empty(value: &Value) -> bool {
         Value::Object(fields) => fields.is_empty(),
         Value::String(text) => text.is_empty(),
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
-    }
-}
-
-/// Drops fields that say nothing. In a list, even nothing has its place.
-fn drop_nulls(value: &mut Value) {
-    match value {
-        Value::Array(items) => items.iter_mut().for_each(drop_nulls),
-        Value::Object(fields) => {
-            fields.retain(|_, value| !value.is_null());
-            fields.values_mut().for_each(drop_nulls);
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 

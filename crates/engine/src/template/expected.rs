@@ -9,12 +9,13 @@ use drover_api::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::ResourceExt;
+use sha2::{Digest, Sha256};
 
 use super::{
-    RenderedWork, Workload,
-    digest::{digest, hold_mark, objects},
+    AddOnWork, RenderedWork, Workload,
+    digest::{hold_mark, objects},
 };
-use crate::owner::own;
+use crate::{manifestwork::WorkPatch, owner::own};
 
 /// The labels of works that are made from a template, and one that none has: it would make it a work of another cluster's add-on.
 const LABELS: [&str; 3] = [ADDON_NAME_LABEL, ADDON_VERSION_LABEL, ADDON_NAMESPACE_LABEL];
@@ -53,23 +54,22 @@ impl Expected {
 
     /// Whether a work is as it was made.
     #[must_use]
-    pub fn is_made(&self, work: &ManifestWork) -> bool {
-        let holds = work.annotations().contains_key(HOLDS_ANNOTATION);
-        !holds && digest(&work.spec) == self.digest && self.marks.are_on(work)
+    pub fn is_made(&self, work: &AddOnWork) -> bool {
+        work.holds.is_none() && work.digest() == self.digest && self.marks.are_on(work)
     }
 
     /// Whether a work is as it was made, but for objects of others that it still holds.
     #[must_use]
-    pub fn is_holding(&self, work: &ManifestWork) -> bool {
-        let mark = work.annotations().get(HOLDS_ANNOTATION);
-        mark.is_some_and(|mark| *mark == hold_mark(&self.digest, &digest(&work.spec))) && self.marks.are_on(work)
+    pub fn is_holding(&self, work: &AddOnWork) -> bool {
+        let mark = work.holds.as_deref();
+        mark.is_some_and(|mark| mark == hold_mark(&self.digest, work.digest())) && self.marks.are_on(work)
     }
 }
 
 /// What a work is marked with: for which add-on, from which set, and with whom it goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Marks {
-    texts: Vec<Option<String>>,
+    digest: MarkDigest,
     /// The owner that it goes with, if there is one.
     owner: Option<String>,
 }
@@ -78,14 +78,33 @@ impl Marks {
     /// What a work that was made is marked with.
     #[must_use]
     pub fn of(made: &ManifestWork) -> Self {
-        Self { texts: texts(made), owner: made.owner_references().first().map(|owner| owner.uid.clone()) }
+        Self { digest: MarkDigest::of(made), owner: made.owner_references().first().map(|owner| owner.uid.clone()) }
     }
 
     /// Whether a work is marked so. What others have marked it with is not looked at, nor is which of its owners controls it.
     #[must_use]
-    pub fn are_on(&self, work: &ManifestWork) -> bool {
-        let is_owner = |owner: &String| work.owner_references().iter().any(|there| there.uid == *owner);
-        texts(work) == self.texts && self.owner.as_ref().is_none_or(is_owner)
+    pub fn are_on(&self, work: &AddOnWork) -> bool {
+        work.marks == self.digest && self.is_owner_of(work)
+    }
+
+    /// Whether a work has the owner that it should go with.
+    #[must_use]
+    pub fn is_owner_of(&self, work: &AddOnWork) -> bool {
+        self.owner.as_ref().is_none_or(|owner| work.owners.iter().any(|there| **there == **owner))
+    }
+
+    /// Adds to a patch what marks a work as another one, but for its owner.
+    pub fn patch(made: &ManifestWork, patch: &mut WorkPatch) {
+        for key in LABELS {
+            patch.remove_label(key);
+        }
+        for key in ANNOTATIONS.into_iter().chain([HOLDS_ANNOTATION]) {
+            patch.remove_annotation(key);
+        }
+        patch.set_labels(made.labels().clone());
+        for (key, value) in made.annotations() {
+            patch.annotate(key, value);
+        }
     }
 
     /// Marks a work as another one is. What others have marked it with stays.
@@ -111,10 +130,25 @@ pub fn is_kin(there: &ManifestWork, made: &ManifestWork) -> bool {
     there.annotations().contains_key(SET_ANNOTATION) || there.owner_references().iter().any(owns_both)
 }
 
-fn texts(work: &ManifestWork) -> Vec<Option<String>> {
-    let labels = LABELS.iter().map(|label| work.labels().get(*label).cloned());
-    let annotations = ANNOTATIONS.iter().map(|annotation| work.annotations().get(*annotation).cloned());
-    labels.chain(annotations).collect()
+/// A digest of the labels and annotations that mark works. A fleet has many works, and all that matters
+/// is whether those of two works are equal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct MarkDigest([u8; 8]);
+
+impl MarkDigest {
+    pub(super) fn of(work: &ManifestWork) -> Self {
+        let labels = LABELS.iter().map(|label| work.labels().get(*label));
+        let values = labels.chain(ANNOTATIONS.iter().map(|annotation| work.annotations().get(*annotation)));
+        let mut digest = Sha256::new();
+        for value in values {
+            // The length tells where a value ends, and that an absent value is not an empty one.
+            digest.update(value.map_or(u64::MAX, |value| value.len() as u64).to_be_bytes());
+            digest.update(value.map(String::as_str).unwrap_or_default());
+        }
+        let mut short = [0; 8];
+        short.copy_from_slice(&digest.finalize()[..8]);
+        Self(short)
+    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,12 @@
 //! Templates for tests.
 
-use drover_api::addon::{AddOnDeploymentConfigSpec, ImageMirror, ManagedClusterAddOn, ManagedClusterAddOnSpec};
+use drover_api::{
+    addon::{AddOnDeploymentConfigSpec, ImageMirror, ManagedClusterAddOn, ManagedClusterAddOnSpec},
+    work::ManifestWork,
+};
 use serde_json::{Value, json};
 
-use super::{Blueprint, Flaw, Inputs, Rendering, render};
+use super::{AddOnWork, Blueprint, Flaw, Inputs, Rendering, render};
 use crate::revision::Set;
 
 /// An add-on on a cluster, and what its works are made from.
@@ -93,4 +96,9 @@ pub(super) fn workload(kind: &str, container: &Value) -> Value {
 
 pub(super) fn config_map(name: &str) -> Value {
     manifest("v1", "ConfigMap", name)
+}
+
+/// What is kept of a work that has the label of its add-on.
+pub(crate) fn view(work: &ManifestWork) -> AddOnWork {
+    AddOnWork::of(work, &work.metadata.clone().into()).expect("it is of an add-on")
 }

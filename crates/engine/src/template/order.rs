@@ -6,21 +6,21 @@
 
 use std::collections::BTreeMap;
 
-use drover_api::{names::WORK_APPLIED, work::ManifestWork};
 use kube::ResourceExt;
 
-use super::{Expected, Holds, objects, work_prefix};
+use super::{AddOnWork, Expected, Holds, work_prefix};
+use crate::condition;
 
 /// The works of an add-on that are there, by name, beside those that are to be there.
 #[derive(Debug)]
 pub struct Order<'a> {
-    works: BTreeMap<String, &'a ManifestWork>,
+    works: BTreeMap<String, &'a AddOnWork>,
     expected: &'a [Expected],
 }
 
 impl<'a> Order<'a> {
     /// The order for an add-on's works on one cluster. Works that no template has made are left out.
-    pub fn new(addon: &str, works: impl IntoIterator<Item = &'a ManifestWork>, expected: &'a [Expected]) -> Self {
+    pub fn new(addon: &str, works: impl IntoIterator<Item = &'a AddOnWork>, expected: &'a [Expected]) -> Self {
         let prefix = work_prefix(addon);
         let works = works.into_iter().map(|work| (work.name_any(), work));
         Self { works: works.filter(|(name, _)| name.starts_with(&prefix)).collect(), expected }
@@ -28,7 +28,7 @@ impl<'a> Order<'a> {
 
     /// The work of that name, if it is there.
     #[must_use]
-    pub fn work(&self, name: &str) -> Option<&'a ManifestWork> {
+    pub fn work(&self, name: &str) -> Option<&'a AddOnWork> {
         self.works.get(name).copied()
     }
 
@@ -40,7 +40,7 @@ impl<'a> Order<'a> {
             let is_there = match self.works.get(&expected.name) {
                 None => false,
                 // One that is on its way out has to be gone first.
-                Some(work) if is_going(work) => true,
+                Some(work) if work.is_leaving() => true,
                 Some(work) if holds.is_empty() => expected.is_made(work),
                 Some(work) => expected.is_holding(work),
             };
@@ -51,11 +51,11 @@ impl<'a> Order<'a> {
 
     /// The works that are not made any more, and are to be removed now. None goes before all others are there.
     #[must_use]
-    pub fn surplus(&self) -> Vec<&'a ManifestWork> {
-        let is_surplus = |work: &&ManifestWork| {
+    pub fn surplus(&self) -> Vec<&'a AddOnWork> {
+        let is_surplus = |work: &&AddOnWork| {
             let name = work.name_any();
             let is_expected = self.expected.iter().any(|expected| expected.name == name);
-            !is_going(work) && !is_expected && self.holds(&name, &[]).is_empty()
+            !work.is_leaving() && !is_expected && self.holds(&name, &[]).is_empty()
         };
         let works = self.works.values().copied().filter(|_| self.turn().is_empty());
         works.filter(is_surplus).collect()
@@ -63,29 +63,24 @@ impl<'a> Order<'a> {
 
     /// The objects that a work still has and is to lose to others, as long as those have not applied them.
     fn holds(&self, name: &str, kept: &[String]) -> Vec<String> {
-        let has = self.works.get(name).map(|work| objects(&work.spec)).unwrap_or_default();
-        let is_awaited = |object: &String| {
-            let mut heirs = self.expected.iter().filter(|heir| heir.objects.contains(object));
+        let has = self.works.get(name).map(|work| work.objects()).unwrap_or_default();
+        let is_awaited = |object: &&String| {
+            let mut heirs = self.expected.iter().filter(|heir| heir.objects.contains(*object));
             heirs.any(|heir| !self.is_applied(heir))
         };
-        has.into_iter().filter(|object| !kept.contains(object) && is_awaited(object)).collect()
+        has.iter().filter(|object| !kept.contains(object) && is_awaited(object)).cloned().collect()
     }
 
     /// Whether a work is there with all that is its own, and its agent has applied it.
     fn is_applied(&self, expected: &Expected) -> bool {
-        let work = self.work(&expected.name).filter(|work| !is_going(work));
+        let work = self.work(&expected.name).filter(|work| !work.is_leaving());
         let work = work.filter(|work| expected.is_made(work) || expected.is_holding(work));
         work.is_some_and(|work| {
-            let mut conditions = work.status.iter().flat_map(|status| &status.conditions);
-            let is_current = |generation| generation == work.metadata.generation;
-            conditions
-                .any(|said| said.type_ == WORK_APPLIED && said.status == "True" && is_current(said.observed_generation))
+            work.applied().is_some_and(|applied| {
+                applied.status == condition::Holds::Yes && applied.observed_generation == work.generation()
+            })
         })
     }
-}
-
-fn is_going(work: &ManifestWork) -> bool {
-    work.metadata.deletion_timestamp.is_some()
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::fmt;
 
 use drover_api::{
     grammar::SetFingerprint,
-    work::{FeedbackValue, JsonPath, ManifestResourceMeta, ManifestResourceStatus, ManifestStatus, ManifestWork},
+    work::{JsonPath, ManifestResourceMeta, ManifestStatus, ManifestWork},
 };
 
 use super::manifest::Object;
@@ -126,7 +126,7 @@ pub struct Vitals {
 }
 
 /// What the workloads of a work say.
-pub fn vitals_of(work: &ManifestWork) -> impl Iterator<Item = Vitals> {
+pub(super) fn vitals_of(work: &ManifestWork) -> impl Iterator<Item = Vitals> {
     let status = work.status.as_ref().and_then(|status| status.resource_status.as_ref());
     status.into_iter().flat_map(|status| &status.manifests).filter_map(Vitals::read)
 }
@@ -272,27 +272,6 @@ impl Vitals {
 
 fn kind_of(meta: &ManifestResourceMeta) -> Option<WorkloadKind> {
     WorkloadKind::read(meta.group.as_deref()?, meta.kind.as_deref()?)
-}
-
-/// Takes from the state of a work's objects what is not read here, which is most of it. A fleet has many works.
-pub fn trim(status: &mut ManifestResourceStatus) {
-    status.manifests.retain(|manifest| kind_of(&manifest.resource_meta).is_some());
-    status.manifests.iter_mut().for_each(trim_one);
-    status.manifests.shrink_to_fit();
-}
-
-fn trim_one(manifest: &mut ManifestStatus) {
-    manifest.conditions = Vec::new();
-    manifest.resource_meta.version = None;
-    manifest.resource_meta.resource = None;
-    if let Some(feedback) = &mut manifest.status_feedback {
-        feedback.values.retain(is_ours);
-        feedback.values.shrink_to_fit();
-    }
-}
-
-fn is_ours(value: &FeedbackValue) -> bool {
-    [SET, GENERATION, OBSERVED, WANTED, TOTAL, UPDATED, AVAILABLE, CONDITION].contains(&value.name.as_str())
 }
 
 #[cfg(test)]

@@ -61,7 +61,7 @@ fn batch(mut writes: Vec<Write>, now: Timestamp) -> Plan {
 
 fn delete_works<F: UpgradeFacts>(facts: &F, part_name: &str, cluster: &ClusterName) -> Vec<Write> {
     let works = Part::ALL.into_iter().filter_map(|part| facts.work(part_name, part, cluster));
-    let own = works.filter(|work| work.part_name() == Some(part_name) && !work.is_leaving());
+    let own = works.filter(|work| work.part_name() == part_name && !work.is_leaving());
     own.map(Write::delete).collect()
 }
 

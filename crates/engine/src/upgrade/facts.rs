@@ -62,10 +62,9 @@ pub trait UpgradeFacts: FleetFacts {
         // One that stays although its upgrade does not exist any more is owned by none.
         let is_owned = |work: &&UpgradeWork| {
             let of = work.part_name();
-            let is_known = of.is_some_and(|of| self.upgrade_of(of).is_some());
-            of != Some(part_name) && (is_known || work.is_leaving())
+            of != part_name && (self.upgrade_of(of).is_some() || work.is_leaving())
         };
-        let rival = works.filter(is_owned).find_map(UpgradeWork::part_name)?;
+        let rival = works.filter(is_owned).map(UpgradeWork::part_name).next()?;
         Some(self.upgrade_of(rival).map_or_else(|| rival.to_owned(), ToString::to_string))
     }
 }

@@ -1,51 +1,52 @@
 //! The works of upgrades, as far as decisions need them: what they are for, and what their agents report.
 
-use std::sync::Arc;
-
 use drover_api::{
     grammar::SetFingerprint,
     names::{GIVEN_ANNOTATION, UPGRADE_LABEL, UPGRADE_PART_LABEL},
-    work::{ManifestWork, ManifestWorkSpec},
+    work::ManifestWork,
 };
 use k8s_openapi::jiff::Timestamp;
-use kube::{Resource, ResourceExt, core::ObjectMeta};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use kube::ResourceExt;
 
 use super::{naming::Part, platform::Order, work::PartWork};
-use crate::workreport::Note;
+use crate::{
+    manifestwork::{NewWork, WorkMetadata, WorkPatch, is_view_of_work},
+    workreport::Note,
+};
 
 /// A work of an upgrade. Its spec is most of it, and is not kept.
-#[derive(Clone, Debug, Resource)]
-#[resource(inherit = ManifestWork)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct UpgradeWork {
-    metadata: ObjectMeta,
-    content: UpgradeWorkContent,
+    metadata: WorkMetadata,
+    /// The name of the ClusterUpgrade that it is for.
+    part_name: Box<str>,
+    /// What it is for, and what is reported of it; `None` if that is not known.
+    part: Option<(Part, PartWork)>,
 }
 
-#[derive(Clone, Debug)]
-enum UpgradeWorkContent {
-    /// What is stored: what it is for, and what is reported of it. `None` if that is not known.
-    Stored(Option<(Part, Box<PartWork>)>),
-    /// This is to be written.
-    Written(Arc<ManifestWorkSpec>),
-}
+is_view_of_work!(UpgradeWork);
 
 impl UpgradeWork {
-    /// The work of a part, with this spec from now on.
+    /// What is kept of a work; `None` if it is of no upgrade.
     #[must_use]
-    pub fn new(mut metadata: ObjectMeta, part: Part, part_name: &str, order: Order, now: Timestamp) -> Self {
-        let labels = metadata.labels.get_or_insert_default();
-        labels.insert(UPGRADE_LABEL.to_owned(), part_name.to_owned());
-        labels.insert(UPGRADE_PART_LABEL.to_owned(), part.label().to_owned());
-        let note = Note { set: order.name, since: now };
-        metadata.annotations.get_or_insert_default().insert(GIVEN_ANNOTATION.to_owned(), note.write());
-        Self { metadata, content: UpgradeWorkContent::Written(order.spec) }
+    pub fn of(work: &ManifestWork, metadata: &WorkMetadata) -> Option<Self> {
+        let part_name = work.labels().get(UPGRADE_LABEL)?;
+        let part = work.labels().get(UPGRADE_PART_LABEL).and_then(|label| Part::read(label));
+        let note = work.annotations().get(GIVEN_ANNOTATION).and_then(|note| Note::read(note));
+        // Without its note, it is not known what it was sent for.
+        let created = work.metadata.creation_timestamp.as_ref().map_or(Timestamp::UNIX_EPOCH, |time| time.0);
+        let note = note.unwrap_or(Note { set: SetFingerprint::of([0; 8]), since: created });
+        Some(Self {
+            metadata: WorkMetadata::clone(metadata),
+            part_name: part_name.as_str().into(),
+            part: part.map(|part| (part, PartWork::of(work, part, note))),
+        })
     }
 
     /// The name of the ClusterUpgrade that it is for.
     #[must_use]
-    pub fn part_name(&self) -> Option<&str> {
-        self.labels().get(UPGRADE_LABEL).map(String::as_str)
+    pub fn part_name(&self) -> &str {
+        &self.part_name
     }
 
     /// Whether it is being deleted.
@@ -56,38 +57,25 @@ impl UpgradeWork {
     /// What it is for, and what is reported of it.
     #[must_use]
     pub fn part(&self) -> Option<(Part, &PartWork)> {
-        match &self.content {
-            UpgradeWorkContent::Stored(part) => part.as_ref().map(|(part, work)| (*part, &**work)),
-            UpgradeWorkContent::Written(_) => None,
-        }
+        self.part.as_ref().map(|(part, work)| (*part, work))
     }
 }
 
-impl From<ManifestWork> for UpgradeWork {
-    fn from(work: ManifestWork) -> Self {
-        let part = work.labels().get(UPGRADE_PART_LABEL).and_then(|label| Part::read(label));
-        let note = work.annotations().get(GIVEN_ANNOTATION).and_then(|note| Note::read(note));
-        // Without its note, it is not known what it was sent for.
-        let made = work.metadata.creation_timestamp.as_ref().map_or(Timestamp::UNIX_EPOCH, |time| time.0);
-        let note = note.unwrap_or(Note { set: SetFingerprint::of([0; 8]), since: made });
-        let stored = part.map(|part| (part, Box::new(PartWork::of(&work, part, note))));
-        Self { metadata: work.metadata, content: UpgradeWorkContent::Stored(stored) }
-    }
+/// The work of a part on a cluster.
+pub(super) fn new_work(cluster: &str, part: Part, part_name: &str, order: Order, now: Timestamp) -> NewWork {
+    let mut work = NewWork::new(cluster, part.work_name(cluster, part_name), order.spec);
+    work.labels_mut().insert(UPGRADE_LABEL.to_owned(), part_name.to_owned());
+    work.labels_mut().insert(UPGRADE_PART_LABEL.to_owned(), part.label().to_owned());
+    let note = Note { set: order.name, since: now };
+    work.annotations_mut().insert(GIVEN_ANNOTATION.to_owned(), note.write());
+    work
 }
 
-impl<'de> Deserialize<'de> for UpgradeWork {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        ManifestWork::deserialize(deserializer).map(Self::from)
-    }
-}
-
-impl Serialize for UpgradeWork {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let spec = match &self.content {
-            UpgradeWorkContent::Written(spec) => ManifestWorkSpec::clone(spec),
-            // What is compared with each other then are the metadata.
-            UpgradeWorkContent::Stored(_) => ManifestWorkSpec::default(),
-        };
-        ManifestWork { metadata: self.metadata.clone(), spec, status: None }.serialize(serializer)
-    }
+/// The change by which the work of a part has another spec from now on.
+pub(super) fn resent(part: Part, order: Order, now: Timestamp) -> WorkPatch {
+    let mut patch = WorkPatch::default();
+    patch.label(UPGRADE_PART_LABEL, part.label());
+    patch.annotate(GIVEN_ANNOTATION, Note { set: order.name, since: now }.write());
+    patch.replace_spec(order.spec);
+    patch
 }

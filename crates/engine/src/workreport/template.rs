@@ -10,7 +10,7 @@ use drover_api::{
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::hash::content;
+use crate::hash::{content, drop_nulls};
 
 /// How many bytes of manifests a work may hold: as many as OCM takes.
 const LIMIT: usize = 500 * 1024;
@@ -63,10 +63,13 @@ fn name_of(manifest: &Value) -> Option<String> {
     Some(format!("the {kind} ({version}) {namespace}{name}"))
 }
 
-/// The name of what a work says. Works of the same one apply the same.
+/// The name of what a work says. Works of the same one apply the same. Fields that are null do not
+/// count: a server drops them from a merge patch.
 #[must_use]
 pub fn fingerprint(spec: &ManifestWorkSpec) -> SetFingerprint {
-    let digest = Sha256::digest(content(&json!({ "spec": spec })));
+    let mut object = json!({ "spec": spec });
+    drop_nulls(&mut object);
+    let digest = Sha256::digest(content(&object));
     let mut name = [0; 8];
     name.copy_from_slice(&digest[..8]);
     SetFingerprint::of(name)
@@ -121,6 +124,9 @@ mod tests {
         let same = template(&json!([{ "metadata": { "namespace": "b", "name": "a" }, "kind": "A" }]));
         assert_eq!(fingerprint(&one), fingerprint(&same));
         assert_ne!(fingerprint(&one), fingerprint(&template(&json!([map("a")]))));
+        let mut with_null = map("a");
+        with_null["metadata"]["creationTimestamp"] = Value::Null;
+        assert_eq!(fingerprint(&template(&json!([with_null]))), fingerprint(&template(&json!([map("a")]))));
     }
 
     #[test]

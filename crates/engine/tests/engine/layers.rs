@@ -15,7 +15,7 @@ const LAYERS: [&[&str]; 10] = [
     &["plan"],
     &["condition", "hash", "cel", "jsonpath", "quantity", "dialect", "certificate", "owner", "plural", "time", "words"],
     &["cluster", "cluster_set", "join", "placement"],
-    &["revision", "presence", "workreport", "steering"],
+    &["revision", "presence", "manifestwork", "workreport", "steering"],
     &["member"],
     &["rollout"],
     &["tracker"],

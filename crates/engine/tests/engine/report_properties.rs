@@ -10,7 +10,10 @@ use drover_api::{
     addon::{ManagedClusterAddOn, ManagedClusterAddOnSpec},
     drover::RolloutProgress,
     grammar::SetFingerprint,
-    names::{AVAILABLE, CONFIG_SPEC_HASH_ANNOTATION, MANIFEST_APPLIED, PROVEN, WORK_APPLIED, WORK_AVAILABLE},
+    names::{
+        ADDON_NAME_LABEL, AVAILABLE, CONFIG_SPEC_HASH_ANNOTATION, MANIFEST_APPLIED, PROVEN, WORK_APPLIED,
+        WORK_AVAILABLE,
+    },
     reference::ClusterName,
     work::{ManifestWork, ManifestWorkSpec},
 };
@@ -27,6 +30,7 @@ use drover_engine::{
         member::{Group, Member, Presence, Selection},
     },
     steering::MemberSteering,
+    template::AddOnWork,
 };
 use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::{Condition, Time},
@@ -187,6 +191,7 @@ impl Cluster {
         let mut work = ManifestWork::new("addon-hello-deploy-0", ManifestWorkSpec::default());
         work.status = self.work.take().and_then(|work| work.status);
         work.metadata.generation = Some(self.generation);
+        work.labels_mut().insert(ADDON_NAME_LABEL.to_owned(), "hello".to_owned());
         work.annotations_mut().insert(CONFIG_SPEC_HASH_ANNOTATION.to_owned(), hashes.to_string());
         self.work = Some(work);
     }
@@ -194,7 +199,8 @@ impl Cluster {
     /// The hub notes down what the cluster was assigned and what its reports verify of that.
     fn note(&mut self, given: &Given, forgets: bool, now: Timestamp) {
         let set = goal(crate::rollout_world::letter(&given.set)).set;
-        let works: Vec<_> = self.work.iter().collect();
+        let work = self.work.as_ref().and_then(|work| AddOnWork::of(work, &work.metadata.clone().into()));
+        let works: Vec<_> = work.iter().collect();
         let finding = prove(&Evidence {
             addon: &self.addon,
             works: &works,

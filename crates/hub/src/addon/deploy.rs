@@ -1,19 +1,22 @@
 //! Writes the works of add-ons that are rendered from templates. They follow what the cluster was
 //! assigned: changes by others are reverted, and works that were deleted are created again.
 
+use std::sync::Arc;
+
 use drover_api::work::ManifestWork;
 use drover_engine::{
     addon::{facts::Deployment, progress::Maker, render_state::RenderState},
+    manifestwork::WorkPatch,
     plan::Write,
-    template::{Holds, Marks, Order, Rendering, is_kin},
+    template::{AddOnWork, Holds, Marks, Order, Rendering},
 };
-use kube::ResourceExt;
+use kube::{Resource, ResourceExt};
 
 use super::render_cache::RenderRequest;
-use crate::adopt::{Adopt, CreateOrAdopt};
+use crate::adopt::{CreateOrAdopt, WorkOwner};
 
 /// What has to be written so that the works are those of the revision.
-pub(super) fn deploy(request: &RenderRequest<'_>) -> Deployment<CreateOrAdopt<ManifestWork>> {
+pub(super) fn deploy(request: &RenderRequest<'_>) -> Deployment<CreateOrAdopt> {
     let (state, fresh) = request.cache.addons.render_cache.make(request);
     let (writes, creations) = works(request, &state, fresh);
     Deployment { state, writes, creations }
@@ -24,12 +27,12 @@ fn works(
     request: &RenderRequest<'_>,
     state: &RenderState,
     fresh: Option<Rendering>,
-) -> (Vec<Write>, Vec<CreateOrAdopt<ManifestWork>>) {
+) -> (Vec<Write>, Vec<CreateOrAdopt>) {
     let (mut writes, mut creations) = (Vec::new(), Vec::new());
     let Maker::Template(expected) = state.maker() else { return (writes, creations) };
     let RenderRequest { cache, on_cluster, .. } = *request;
-    let found = cache.addons.works_of(on_cluster).into_iter();
-    let found = found.filter(|work| work.metadata.namespace == on_cluster.metadata.namespace);
+    let found = cache.addon_works(on_cluster).into_iter();
+    let found = found.filter(|work| work.meta().namespace == on_cluster.metadata.namespace);
     let order = Order::new(&on_cluster.name_any(), found, expected);
     let turn = order.turn();
     if turn.is_empty() {
@@ -39,8 +42,9 @@ fn works(
     let rendered = rendering.works.into_iter().map(|rendered| rendered.work);
     for work in rendered.filter(|work| turn.contains_key(&work.name_any())) {
         match order.work(&work.name_any()) {
-            Some(stored) => writes.push(Write::replace(stored, brought(stored, &work))),
-            None => creations.push(CreateOrAdopt::new(work)),
+            Some(stored) if Marks::of(&work).is_owner_of(stored) => writes.extend(change(stored, work)),
+            // The references of a stored work to its owners are known only when it is read.
+            _ => creations.push(CreateOrAdopt::new(work.into(), WorkOwner::AddOn)),
         }
     }
     (writes, creations)
@@ -59,41 +63,39 @@ fn rendering(
     fresh.filter(|_| holds_nothing).or_else(|| cache.render(request, state.blueprint()?, turn).ok())
 }
 
-impl Adopt for ManifestWork {
-    fn adopted(there: &Self, wanted: &Self) -> Option<Self> {
-        is_kin(there, wanted).then(|| brought(there, wanted))
-    }
-}
-
-/// A work that is there, brought to what was made. What others have added to its metadata stays.
-fn brought(there: &ManifestWork, made: &ManifestWork) -> ManifestWork {
-    let mut wanted = ManifestWork { metadata: there.metadata.clone(), ..made.clone() };
-    Marks::copy(made, &mut wanted);
-    wanted
+/// The write by which a stored work becomes as it was rendered. What others have added to its metadata stays.
+fn change(stored: &AddOnWork, rendered: ManifestWork) -> Option<Write> {
+    let mut patch = WorkPatch::default();
+    Marks::patch(&rendered, &mut patch);
+    patch.replace_spec(Arc::new(rendered.spec));
+    patch.write(stored)
 }
 
 #[cfg(test)]
 mod tests {
     use drover_api::{
-        names::{ADDON_NAME_LABEL, SET_ANNOTATION},
+        names::{ADDON_NAME_LABEL, ADDON_VERSION_LABEL, HOLDS_ANNOTATION, SET_ANNOTATION},
         work::ManifestWorkSpec,
     };
+    use drover_engine::manifestwork::WorkMetadata;
+    use serde_json::Value;
 
     use super::*;
 
     #[test]
-    fn what_others_have_added_to_a_work_stays() {
-        let marked = |label: (&str, &str), annotation: (&str, &str)| {
-            let mut work = ManifestWork::new("addon-hello-deploy-0", ManifestWorkSpec::default());
-            work.labels_mut().insert(label.0.to_owned(), label.1.to_owned());
-            work.annotations_mut().insert(annotation.0.to_owned(), annotation.1.to_owned());
-            work
-        };
-        let there = marked(("team", "a"), ("note", "b"));
-        let made = marked((ADDON_NAME_LABEL, "hello"), (SET_ANNOTATION, "0123456789abcdef"));
-        let brought = brought(&there, &made);
-        let labels: Vec<_> = brought.labels().keys().map(String::as_str).collect();
-        let annotations: Vec<_> = brought.annotations().keys().map(String::as_str).collect();
-        assert_eq!((labels, annotations), (vec![ADDON_NAME_LABEL, "team"], vec![SET_ANNOTATION, "note"]));
+    fn change_names_the_marks_of_the_hub_and_no_others() {
+        let mut rendered = ManifestWork::new("addon-hello-deploy-0", ManifestWorkSpec::default());
+        rendered.labels_mut().insert(ADDON_NAME_LABEL.to_owned(), "hello".to_owned());
+        rendered.annotations_mut().insert(SET_ANNOTATION.to_owned(), "0123456789abcdef".to_owned());
+        let stored = AddOnWork::of(&rendered, &WorkMetadata::default()).expect("it is of an add-on");
+        let body = change(&stored, rendered).and_then(|write| write.body()).expect("a patch");
+        let (labels, annotations) = (&body["metadata"]["labels"], &body["metadata"]["annotations"]);
+        assert_eq!(
+            (&labels[ADDON_NAME_LABEL], labels.get(ADDON_VERSION_LABEL)),
+            (&Value::from("hello"), Some(&Value::Null))
+        );
+        assert_eq!(annotations[SET_ANNOTATION], "0123456789abcdef");
+        assert_eq!(annotations.get(HOLDS_ANNOTATION), Some(&Value::Null));
+        assert_eq!(labels.get("team"), None);
     }
 }

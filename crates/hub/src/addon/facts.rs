@@ -5,7 +5,6 @@ use drover_api::{
     cluster::{ManagedCluster, Placement},
     drover::{AddOnRollout, SetConfig},
     reference::{ClusterName, PlacementRef},
-    work::ManifestWork,
 };
 use drover_engine::{
     addon::{
@@ -19,6 +18,7 @@ use drover_engine::{
     presence::FleetFacts,
     revision::Set,
     rollout::{Snapshot, member::Group},
+    template::AddOnWork,
 };
 use k8s_openapi::api::rbac::v1::RoleBinding;
 
@@ -26,7 +26,7 @@ use super::{Dialect, deploy::deploy, inventory::placement_key, render_cache::Ren
 use crate::{adopt::CreateOrAdopt, cache::Cache, config};
 
 impl AddOnFacts for Cache {
-    type Action = CreateOrAdopt<ManifestWork>;
+    type Action = CreateOrAdopt;
 
     fn dialect(&self) -> Dialect {
         self.dialect
@@ -56,8 +56,8 @@ impl AddOnFacts for Cache {
         self.addons.on_clusters(addon).map(|key| ClusterName::from(&*key.namespace))
     }
 
-    fn works_of(&self, on_cluster: &ManagedClusterAddOn) -> Vec<&ManifestWork> {
-        self.addons.works_of(on_cluster)
+    fn works_of(&self, on_cluster: &ManagedClusterAddOn) -> Vec<&AddOnWork> {
+        self.addon_works(on_cluster)
     }
 
     fn role_bindings_of(&self, on_cluster: &ObjectKey) -> Vec<&RoleBinding> {

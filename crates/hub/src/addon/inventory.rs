@@ -8,9 +8,7 @@ use std::{
 use drover_api::{
     addon::{AddOnHubConfig, ClusterManagementAddOn, InstallStrategyType, ManagedClusterAddOn, PlacementStrategy},
     cluster::{ManagedCluster, Placement},
-    names::HOSTING_CLUSTER_ANNOTATION,
     reference::{ClusterName, PlacementRef},
-    work::ManifestWork,
 };
 use drover_engine::{
     addon::{
@@ -33,7 +31,7 @@ use drover_runtime::{
 };
 use kube::{Resource, ResourceExt};
 
-use super::{render_cache::RenderCache, works};
+use super::render_cache::RenderCache;
 use crate::cache::{Cache, Queues, remove_from};
 
 /// The add-ons that there are, and the clusters that they are on.
@@ -43,10 +41,8 @@ pub(crate) struct Inventory {
     pub(crate) mcas: Store<ManagedClusterAddOn>,
     /// The configurations that ask for a version.
     pub(super) hub_configs: Store<AddOnHubConfig>,
-    /// The works of add-ons, without what they apply.
-    pub(super) works: Store<ManifestWork>,
     /// The works of each add-on on a cluster, in whichever namespace.
-    works_of: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
+    pub(super) works_of: BTreeMap<ObjectKey, BTreeSet<ObjectKey>>,
     /// What the rollout controller has last planned for each add-on.
     snapshots: BTreeMap<ObjectKey, Arc<Snapshot<Set>>>,
     /// Where each add-on is, by its name.
@@ -75,28 +71,6 @@ impl Inventory {
     /// How the clusters of an add-on are chosen, if it can be read.
     pub(crate) fn choice(&self, addon: &ObjectKey) -> Option<&Choice> {
         self.choices.get(addon)
-    }
-
-    /// The works of an add-on on one cluster: those on its own, and those on the cluster that hosts its agent.
-    pub(super) fn works_of(&self, on_cluster: &ManagedClusterAddOn) -> Vec<&ManifestWork> {
-        let key = ObjectKey::of(on_cluster);
-        let host = on_cluster.annotations().get(HOSTING_CLUSTER_ANNOTATION).map(String::as_str);
-        let is_here = |work: &&ObjectKey| work.namespace == key.namespace || host == Some(&*work.namespace);
-        let works = self.works_of.get(&key).into_iter().flatten().filter(is_here);
-        works.filter_map(|work| self.works.get(work)).map(|work| &**work).collect()
-    }
-
-    /// Takes note of whose a work is now, and returns whom that concerns.
-    pub(super) fn sort_work(&mut self, change: &Change<ManifestWork>) -> BTreeSet<ObjectKey> {
-        let owner = |work: &Option<Arc<ManifestWork>>| work.as_deref().and_then(works::addon_of);
-        let (old, new) = (owner(&change.old), owner(&change.new));
-        if let Some(old) = &old {
-            remove_from(&mut self.works_of, old, &change.key);
-        }
-        if let Some(new) = &new {
-            self.works_of.entry(new.clone()).or_default().insert(change.key.clone());
-        }
-        old.into_iter().chain(new).collect()
     }
 
     /// What the rollout controller has last planned for an add-on; nothing before its first plan.

@@ -5,7 +5,6 @@
 //! cluster, the version that its placement assigns, and its status; and where the add-on is rendered
 //! from a template, its works.
 
-use drover_api::work::ManifestWork;
 use drover_engine::{
     addon::on_cluster::{self, WorkAttempt},
     plan::{Plan, PlanPart, WriteResult},
@@ -20,7 +19,7 @@ pub(crate) struct AddOns;
 impl Reconciler<Cache> for AddOns {
     type Key = ObjectKey;
     type State = WorkAttempt;
-    type Action = CreateOrAdopt<ManifestWork>;
+    type Action = CreateOrAdopt;
 
     const NAME: &'static str = "drover-addon";
 
@@ -58,9 +57,12 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::addon::{
-        Rollouts,
-        scene::{Scene, drain, named, words},
+    use crate::{
+        addon::{
+            Rollouts,
+            scene::{Scene, drain, named, words},
+        },
+        manifest_work::CachedWork,
     };
 
     /// A fleet with an add-on on a cluster, and how many writes it takes to bring that up to date.
@@ -205,7 +207,7 @@ mod tests {
         let conditions = [says("Applied", applied), says("Available", "True")];
         let work = json!({ "metadata": { "labels": labels, "generation": 1 }, "spec": {},
             "status": { "conditions": conditions } });
-        scene.set::<ManifestWork>(Some("one"), "addon-hello-deploy-0", work);
+        scene.set::<CachedWork>(Some("one"), "addon-hello-deploy-0", work);
     }
 
     #[test]

@@ -6,9 +6,8 @@ use drover_api::{
     addon::{AddOnDeploymentConfigSpec, ManagedClusterAddOn},
     drover::SetConfig,
     grammar::{SetFingerprint, SpecHash},
-    names::{HOSTING_CLUSTER_ANNOTATION, IMAGE_REGISTRIES_ANNOTATION, SET_ANNOTATION},
+    names::{HOSTING_CLUSTER_ANNOTATION, IMAGE_REGISTRIES_ANNOTATION},
     reference::ClusterName,
-    work::ManifestWork,
 };
 use drover_engine::{
     addon::{
@@ -17,7 +16,7 @@ use drover_engine::{
     },
     hash::spec_hash,
     revision::Set,
-    template::{self, Blueprint, Expected, Holds, Inputs, Rendering, registries_of, render_holding},
+    template::{self, AddOnWork, Blueprint, Expected, Holds, Inputs, Rendering, registries_of, render_holding},
 };
 use drover_runtime::{controller::Reconciler, metrics::Metrics, store::ObjectKey};
 use kube::ResourceExt;
@@ -200,9 +199,8 @@ impl RenderRequest<'_> {
     /// none yet, this one renders them: a cluster that is new, or has overrides, has had its turn already.
     fn is_of_another_epoch(&self) -> bool {
         let set = self.set.fingerprint();
-        let is_of_set =
-            |work: &&ManifestWork| work.annotations().get(SET_ANNOTATION).is_some_and(|it| it == set.as_str());
-        self.set.epoch() != self.cache.epoch && self.cache.addons.works_of(self.on_cluster).iter().any(is_of_set)
+        let is_of_set = |work: &&AddOnWork| work.revision() == Some(set.as_str());
+        self.set.epoch() != self.cache.epoch && self.cache.addon_works(self.on_cluster).iter().any(is_of_set)
     }
 
     /// Whether the content of the settings is lost.

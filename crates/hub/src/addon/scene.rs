@@ -16,9 +16,9 @@ use drover_runtime::{
     cache::{Enqueue, Tracks},
     clock::ManualClock,
     controller::{KeyState, Reconciler},
+    kinds::Caches,
     queue::{Done, Payload, Queue},
     store::ObjectKey,
-    views::Caches,
 };
 use futures_util::FutureExt;
 use k8s_openapi::{api::core::v1::Namespace, jiff::Timestamp};
@@ -252,9 +252,9 @@ impl Scene {
             self.queues.enqueue(*controller, key);
         }
         self.states.insert((R::NAME, key.clone()), Box::new(state));
-        let views = Cache::views();
+        let kinds = Cache::kinds();
         for write in plan.ordered.iter().chain(&plan.parallel) {
-            assert!(views.has(write.kind().view), "the answer to {write} enters no cache");
+            assert!(kinds.has(write.kind()), "the answer to {write} enters no cache");
         }
         plan
     }

@@ -1,5 +1,7 @@
 //! Creation of works where one of the name may exist.
 
+use std::sync::Arc;
+
 use axum::{
     Router,
     http::StatusCode,
@@ -10,10 +12,7 @@ use drover_api::{
     work::{ManifestWork, ManifestWorkSpec},
 };
 use drover_engine::plan::WriteResult;
-use drover_runtime::{
-    cache::{SharedCache, Tracks},
-    clock::ManualClock,
-};
+use drover_runtime::{cache::SharedCache, clock::ManualClock};
 use k8s_openapi::jiff::Timestamp;
 use kube::{Client, ResourceExt, core::Status};
 use serde_json::{Value, json};
@@ -21,7 +20,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::cache::Queues;
 
-/// A server on which the work exists. It answers a replacement with what it was sent.
+/// A server on which the work exists. It answers a patch with the work and the labels of the patch.
 fn occupied(annotations: &Value) -> Client {
     let found = json!({ "apiVersion": "work.open-cluster-management.io/v1", "kind": "ManifestWork",
         "metadata": { "name": "a", "namespace": "one", "uid": "u", "resourceVersion": "7",
@@ -29,9 +28,19 @@ fn occupied(annotations: &Value) -> Client {
         "spec": {} });
     let exists = json!(Status::failure("\"a\" already exists", "AlreadyExists").with_code(409));
     let works = "/apis/work.open-cluster-management.io/v1/namespaces/one/manifestworks";
+    let before = found.clone();
+    let patched = async move |patch: String| {
+        let patch: Value = serde_json::from_str(&patch).expect("a patch");
+        let mut work = before;
+        let labels = work["metadata"]["labels"].as_object_mut().expect("labels");
+        labels.extend(patch["metadata"]["labels"].as_object().expect("labels").clone());
+        work["metadata"]["resourceVersion"] = json!("8");
+        work["metadata"]["annotations"] = patch["metadata"]["annotations"].clone();
+        work.to_string()
+    };
     let routes = Router::new()
         .route(works, post(async move || (StatusCode::CONFLICT, exists.to_string())))
-        .route(&format!("{works}/a"), get(async move || found.to_string()).put(async |body: String| body));
+        .route(&format!("{works}/a"), get(async move || found.to_string()).patch(patched));
     Client::new(routes, "one")
 }
 
@@ -44,13 +53,12 @@ fn wanted() -> ManifestWork {
 }
 
 /// Runs the action, and returns the result and the work that is cached then.
-async fn run(annotations: &Value) -> (Result<(), ActionError>, Option<Arc<ManifestWork>>) {
+async fn run(annotations: &Value) -> (Result<(), ActionError>, Option<Arc<CachedWork>>) {
     let clock = ManualClock::at(Timestamp::UNIX_EPOCH).clock();
     let cache = SharedCache::new(Cache::new(clock.clone()), Queues::new(&clock));
     let writer = Writer::new(occupied(annotations), cache.clone(), clock, "test");
-    let result = CreateOrAdopt::new(wanted()).execute(writer).await;
-    let cached =
-        cache.update(|cache, _| Tracks::<ManifestWork>::store(cache).get(&ObjectKey::namespaced("one", "a")).cloned());
+    let result = CreateOrAdopt::new(wanted().into(), WorkOwner::AddOn).execute(writer).await;
+    let cached = cache.read().works.get(&ObjectKey::namespaced("one", "a")).cloned();
     (result, cached)
 }
 
@@ -59,9 +67,9 @@ async fn work_of_the_hub_is_adopted_in_the_state_in_which_it_was_found() {
     let (result, cached) = run(&json!({ SET_ANNOTATION: "fedcba9876543210" })).await;
     result.expect("it is adopted");
     let cached = cached.expect("it is cached");
-    assert_eq!(cached.metadata.resource_version.as_deref(), Some("7"));
-    let labels: Vec<_> = cached.labels().keys().map(String::as_str).collect();
-    assert_eq!(labels, [ADDON_NAME_LABEL, "team"]);
+    assert_eq!(cached.resource_version().as_deref(), Some("8"));
+    let addon = cached.addon.as_ref().expect("it is the add-on's again");
+    assert_eq!((addon.addon(), addon.revision()), (&ObjectKey::namespaced("one", "hello"), Some("0123456789abcdef")));
 }
 
 #[tokio::test]
@@ -69,5 +77,5 @@ async fn work_of_another_client_is_left_alone() {
     let (result, cached) = run(&json!({})).await;
     let error = result.expect_err("the name is taken");
     assert_eq!(error.result(), WriteResult::Exists("\"a\" already exists".to_owned()));
-    assert_eq!(cached, None);
+    assert!(cached.is_none());
 }

@@ -7,9 +7,8 @@ use std::{
 
 use drover_api::{
     cluster::ManagedCluster,
-    names::{CLEANUP_PRIORITY_ANNOTATION, CLUSTER_AVAILABLE, CLUSTER_LEASE},
+    names::{CLUSTER_AVAILABLE, CLUSTER_LEASE},
     reference::ClusterName,
-    work::ManifestWork,
 };
 use drover_engine::{
     cluster::{
@@ -34,11 +33,7 @@ use k8s_openapi::{
     },
     jiff::Timestamp,
 };
-use kube::{
-    Resource,
-    api::{ObjectMeta, PartialObjectMeta},
-    runtime::watcher,
-};
+use kube::{Resource, api::ObjectMeta, runtime::watcher};
 
 use crate::cache::{Cache, Queues, remove_from};
 
@@ -57,7 +52,6 @@ pub(crate) struct Belongings {
     reports: BTreeMap<ClusterName, Timestamp>,
     /// Whether renewals of leases are seen, and until when they may have been missed.
     sight: EyeSight,
-    pub(super) works: Store<PartialObjectMeta<ManifestWork>>,
     pub(crate) requests: Store<CertificateSigningRequest>,
     /// The requests for each cluster, until they are decided on.
     pub(super) pending: BTreeMap<ClusterName, BTreeSet<ObjectKey>>,
@@ -162,26 +156,6 @@ pub(crate) fn is_binding_for_addons(binding: &RoleBinding) -> bool {
 /// not taken away either.
 pub(crate) fn is_for_agents<K: Resource>(object: &K) -> bool {
     object.meta().name.as_deref().is_some_and(access::is_for_agents)
-}
-
-/// Keeps of a work's metadata what its removal depends on.
-pub(crate) fn trim_remains(object: &mut PartialObjectMeta<ManifestWork>) {
-    let ObjectMeta { name, namespace, uid, resource_version, deletion_timestamp, finalizers, annotations, .. } =
-        std::mem::take(&mut object.metadata);
-    let mut annotations = annotations.unwrap_or_default();
-    annotations.retain(|key, _| key == CLEANUP_PRIORITY_ANNOTATION);
-    let annotations = (!annotations.is_empty()).then_some(annotations);
-    object.types = None;
-    object.metadata = ObjectMeta {
-        name,
-        namespace,
-        uid,
-        resource_version,
-        deletion_timestamp,
-        finalizers,
-        annotations,
-        ..ObjectMeta::default()
-    };
 }
 
 /// When the agent spoke of its cluster's availability, to tell one time from another.
@@ -335,15 +309,5 @@ impl Tracks<Lease> for Cache {
 
     fn sees(&mut self, sees: bool, _: &Queues) {
         self.belongings.sight = if sees { EyeSight::Since(self.clock.now()) } else { EyeSight::Blind };
-    }
-}
-
-impl Tracks<PartialObjectMeta<ManifestWork>> for Cache {
-    fn store(&mut self) -> &mut Store<PartialObjectMeta<ManifestWork>> {
-        &mut self.belongings.works
-    }
-
-    fn changed(&mut self, change: &Change<PartialObjectMeta<ManifestWork>>, queues: &Queues) {
-        self.mark_leaving(&change.key.namespace, queues);
     }
 }

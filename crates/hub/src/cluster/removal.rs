@@ -12,11 +12,12 @@ use drover_engine::{
         marks::released,
         removal::{self, Remains, Remnant, Removal, Step},
     },
-    plan::{Plan, Writable, Write},
+    plan::{Plan, Stored, Write},
 };
 use drover_runtime::store::ObjectKey;
 use k8s_openapi::jiff::Timestamp;
-use kube::ResourceExt;
+use kube::{Resource, api::ObjectMeta};
+use serde_json::json;
 
 use super::{end_binding, give_access, shut_out, status};
 use crate::cache::Cache;
@@ -64,10 +65,10 @@ fn stand_in(key: &ObjectKey) -> ManagedClusterAddOn {
 
 fn remains_of<'a>(cache: &'a Cache, name: &'a ClusterName, unreadable: &'a [ManagedClusterAddOn]) -> Remains<'a> {
     let addons = cache.addons.mcas.in_namespace(name.as_str()).map(|(_, addon)| &**addon);
-    let works = cache.belongings.works.in_namespace(name.as_str());
+    let works = cache.works.in_namespace(name.as_str());
     Remains {
         addons: addons.chain(unreadable).map(|addon| &addon.metadata).collect(),
-        works: works.map(|(_, work)| &work.metadata).collect(),
+        works: works.map(|(_, work)| work.meta()).collect(),
     }
 }
 
@@ -79,18 +80,18 @@ fn write(cache: &Cache, name: &ClusterName, what: Remnant, removal: &Removal<'_>
             Some(addon) => remove(&**addon, removal),
             None => remove(&stand_in(&key), removal),
         },
-        Remnant::Works => remove(&**cache.belongings.works.get(&key)?, removal),
+        Remnant::Works => remove(&**cache.works.get(&key)?, removal),
     }
 }
 
-fn remove<K: Writable>(stored: &K, removal: &Removal<'_>) -> Option<Write> {
+fn remove<K: Stored>(stored: &K, removal: &Removal<'_>) -> Option<Write> {
     match removal {
         Removal::Delete(_) => Some(Write::delete(stored)),
         Removal::Await(_) => None,
         Removal::Release(_) => {
-            let mut free = stored.clone();
-            free.finalizers_mut().clear();
-            Write::update(stored, &free)
+            let ObjectMeta { uid, resource_version, .. } = stored.meta();
+            let metadata = json!({ "uid": uid, "resourceVersion": resource_version, "finalizers": null });
+            Some(Write::merge(stored, json!({ "metadata": metadata })))
         }
     }
 }
@@ -110,6 +111,7 @@ mod tests {
     use drover_api::names::CLUSTER_FINALIZER;
     use drover_runtime::{clock::ManualClock, decode::Defect};
     use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+    use kube::ResourceExt;
 
     use super::*;
 

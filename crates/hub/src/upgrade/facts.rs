@@ -36,11 +36,11 @@ impl UpgradeFacts for Cache {
     }
 
     fn work(&self, part_name: &str, part: Part, cluster: &ClusterName) -> Option<&UpgradeWork> {
-        self.upgrades.work(part_name, part, cluster)
+        self.upgrade_work(part_name, part, cluster)
     }
 
     fn works(&self, part_name: &str, cluster: &ClusterName) -> BTreeMap<Part, PartWork> {
-        self.upgrades.works(part_name, cluster)
+        self.upgrade_works(part_name, cluster)
     }
 
     fn clusters_with_parts(&self, part_name: &str) -> impl Iterator<Item = &ClusterName> {

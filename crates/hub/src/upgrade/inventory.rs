@@ -20,14 +20,13 @@ use drover_engine::{
 };
 use drover_runtime::{
     cache::Tracks,
-    decode::Damaged,
     store::{Change, ObjectKey, Store},
 };
 use kube::{Resource, ResourceExt};
 
 use crate::{
     cache::{Cache, Queues, remove_from},
-    manifest_work,
+    manifest_work::CachedWork,
 };
 
 /// The upgrades that there are, and their parts on clusters.
@@ -35,7 +34,6 @@ use crate::{
 pub(crate) struct Upgrades {
     pub(super) objects: Store<ManagedClustersUpgrade>,
     records: Store<ClusterUpgrade>,
-    works: Store<UpgradeWork>,
     /// The upgrade whose parts have that name.
     pub(super) named: BTreeMap<String, ObjectKey>,
     /// The clusters on which there are parts of that name.
@@ -54,27 +52,13 @@ impl Upgrades {
         self.records.get(&ObjectKey::namespaced(cluster.as_str(), part_name)).map(|record| &**record)
     }
 
-    /// The work of a part on a cluster, whichever upgrade it is of.
-    pub(super) fn work(&self, part_name: &str, part: Part, cluster: &ClusterName) -> Option<&UpgradeWork> {
-        let name = part.work_name(cluster.as_str(), part_name);
-        self.works.get(&ObjectKey::namespaced(cluster.as_str(), &name)).map(|work| &**work)
-    }
-
-    /// The works of an upgrade on a cluster.
-    pub(super) fn works(&self, part_name: &str, cluster: &ClusterName) -> BTreeMap<Part, PartWork> {
-        let own = Part::ALL.into_iter().filter_map(|part| self.work(part_name, part, cluster));
-        let own = own.filter(|work| work.part_name() == Some(part_name));
-        own.filter_map(|work| work.part()).map(|(part, work)| (part, work.clone())).collect()
-    }
-
     /// The clusters on which an upgrade has parts.
     pub(super) fn clusters_of(&self, part_name: &str) -> impl Iterator<Item = &ClusterName> {
         self.clusters.get(part_name).into_iter().flatten()
     }
 
     /// Takes note of whether there is something of that name on a cluster.
-    fn sort(&mut self, part_name: &str, cluster: &ClusterName) {
-        let is_there = self.record(part_name, cluster).is_some() || !self.works(part_name, cluster).is_empty();
+    fn sort(&mut self, part_name: &str, cluster: &ClusterName, is_there: bool) {
         if is_there {
             self.clusters.entry(part_name.to_owned()).or_default().insert(cluster.clone());
         } else if let Some(clusters) = self.clusters.get_mut(part_name) {
@@ -131,6 +115,19 @@ fn is_upgraded_the_same(one: &ManagedCluster, other: &ManagedCluster) -> bool {
 }
 
 impl Cache {
+    /// The work of a part on a cluster, whichever upgrade it is of.
+    pub(super) fn upgrade_work(&self, part_name: &str, part: Part, cluster: &ClusterName) -> Option<&UpgradeWork> {
+        let name = part.work_name(cluster.as_str(), part_name);
+        self.works.get(&ObjectKey::namespaced(cluster.as_str(), &name))?.upgrade.as_deref()
+    }
+
+    /// The works of an upgrade on a cluster.
+    pub(super) fn upgrade_works(&self, part_name: &str, cluster: &ClusterName) -> BTreeMap<Part, PartWork> {
+        let own = Part::ALL.into_iter().filter_map(|part| self.upgrade_work(part_name, part, cluster));
+        let own = own.filter(|work| work.part_name() == part_name);
+        own.filter_map(|work| work.part()).map(|(part, work)| (part, work.clone())).collect()
+    }
+
     /// Marks the upgrades that list a placement.
     pub(crate) fn mark_upgrades_of(&self, placement: &ObjectKey, queues: &Queues) {
         for upgrade in self.upgrades.followers.get(placement).into_iter().flatten() {
@@ -179,9 +176,28 @@ impl Cache {
 
     /// Takes note of a change of what has that name on a cluster.
     fn part_changed(&mut self, part_name: &str, cluster: &ClusterName, queues: &Queues) {
-        self.upgrades.sort(part_name, cluster);
+        let has_record = self.upgrades.record(part_name, cluster).is_some();
+        let is_there = has_record || !self.upgrade_works(part_name, cluster).is_empty();
+        self.upgrades.sort(part_name, cluster, is_there);
         if let Some(upgrade) = self.upgrades.named.get(part_name).cloned() {
             queues.mark_upgrade_on(&upgrade, cluster);
+        }
+    }
+}
+
+impl Cache {
+    /// Has the upgrades that a work was and is of look at its cluster.
+    pub(crate) fn upgrade_work_changed(&mut self, change: &Change<CachedWork>, queues: &Queues) {
+        let cluster = ClusterName::from(&*change.key.namespace);
+        let names = [&change.old, &change.new]
+            .map(|work| work.as_ref().and_then(|work| work.upgrade.as_ref()).map(|work| work.part_name().to_owned()));
+        let is_gone = names[0].is_some() && names[1].is_none();
+        for name in names.into_iter().flatten().collect::<BTreeSet<_>>() {
+            self.part_changed(&name, &cluster, queues);
+        }
+        if is_gone {
+            // Others may have waited for it to be gone.
+            self.mark_upgrades_on(cluster.as_str(), queues);
         }
     }
 }
@@ -217,27 +233,5 @@ impl Tracks<ClusterUpgrade> for Cache {
 
     fn changed(&mut self, change: &Change<ClusterUpgrade>, queues: &Queues) {
         self.part_changed(&change.key.name, &ClusterName::from(&*change.key.namespace), queues);
-    }
-}
-
-impl Tracks<UpgradeWork> for Cache {
-    fn store(&mut self) -> &mut Store<UpgradeWork> {
-        &mut self.upgrades.works
-    }
-
-    fn salvage(damaged: &Damaged<UpgradeWork>) -> Option<UpgradeWork> {
-        manifest_work::salvage(damaged)
-    }
-
-    fn changed(&mut self, change: &Change<UpgradeWork>, queues: &Queues) {
-        let cluster = ClusterName::from(&*change.key.namespace);
-        let names = [&change.old, &change.new].map(|work| work.as_ref()?.part_name().map(str::to_owned));
-        for name in names.into_iter().flatten().collect::<BTreeSet<_>>() {
-            self.part_changed(&name, &cluster, queues);
-        }
-        if change.new.is_none() {
-            // Others may have waited for it to be gone.
-            self.mark_upgrades_on(cluster.as_str(), queues);
-        }
     }
 }

@@ -5,21 +5,14 @@
 //! bindings, clusters and their namespaces. Its key is an upgrade. It creates, changes and deletes
 //! records and works, marks the clusters that it owns, and writes the upgrade's status and finalizer.
 
-use drover_api::names::UPGRADE_LABEL;
 use drover_engine::{
     plan::{NoAction, Plan, PlanPart, WriteResult},
     upgrade::{self, UpgradeState},
 };
 use drover_runtime::{controller::Reconciler, metrics::Metrics, store::ObjectKey};
 use k8s_openapi::jiff::Timestamp;
-use kube::runtime::watcher;
 
 use crate::cache::Cache;
-
-/// Which works are those of upgrades.
-pub(crate) fn upgrade_works() -> watcher::Config {
-    watcher::Config::default().labels(UPGRADE_LABEL)
-}
 
 pub(crate) struct ClusterUpgrades {
     metrics: Metrics,

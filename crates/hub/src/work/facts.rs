@@ -2,18 +2,19 @@
 
 use drover_api::{reference::ClusterName, work::ManifestWorkReplicaSet};
 use drover_engine::{
+    manifestwork::NewWork,
     plan::ObjectKey,
     rollout::member::Group,
     work::replica_set::{WorkTemplate, facts::ReplicaSetFacts, placed_work::PlacedWork},
 };
 
 use crate::{
-    adopt::{Adopt, CreateOrAdopt},
+    adopt::{CreateOrAdopt, WorkOwner},
     cache::Cache,
 };
 
 impl ReplicaSetFacts for Cache {
-    type Action = CreateOrAdopt<PlacedWork>;
+    type Action = CreateOrAdopt;
 
     fn replica_set(&self, key: &ObjectKey) -> Option<&ManifestWorkReplicaSet> {
         self.work_sets.sets.get(key).map(|set| &**set)
@@ -24,11 +25,11 @@ impl ReplicaSetFacts for Cache {
     }
 
     fn works_of(&self, set: &ObjectKey) -> impl Iterator<Item = &PlacedWork> {
-        self.work_sets.works_of(set)
+        self.placed_works_of(set)
     }
 
     fn works_on(&self, set: &ObjectKey, cluster: &ClusterName) -> impl Iterator<Item = &PlacedWork> {
-        self.work_sets.works_on(set, cluster)
+        self.placed_works_on(set, cluster)
     }
 
     fn clusters_with_works(&self, set: &ObjectKey) -> impl Iterator<Item = &ClusterName> {
@@ -39,13 +40,7 @@ impl ReplicaSetFacts for Cache {
         self.selections.get(cluster)?.get(placement).map(|chosen| &chosen.group)
     }
 
-    fn create(&self, work: PlacedWork) -> Self::Action {
-        CreateOrAdopt::new(work)
-    }
-}
-
-impl Adopt for PlacedWork {
-    fn adopted(there: &Self, wanted: &Self) -> Option<Self> {
-        wanted.adopting(there)
+    fn create(&self, work: NewWork) -> Self::Action {
+        CreateOrAdopt::new(work, WorkOwner::ReplicaSet)
     }
 }

@@ -10,24 +10,19 @@ use drover_engine::{
 };
 use drover_runtime::{
     cache::Tracks,
-    decode::Damaged,
     store::{Change, ObjectKey, Store},
 };
 use kube::{Resource, ResourceExt};
 
-use super::completion::FinishingWork;
 use crate::{
     cache::{Cache, Queues, remove_from},
-    manifest_work,
+    manifest_work::CachedWork,
 };
 
 /// The sets of works that there are, and their works.
 #[derive(Default)]
 pub(crate) struct WorkSets {
     pub(super) sets: Store<ManifestWorkReplicaSet>,
-    pub(super) works: Store<PlacedWork>,
-    /// Works that say how long they are to stay, of whomever they are.
-    pub(super) finishing: Store<FinishingWork>,
     /// The works of each set, by cluster.
     works_of: BTreeMap<ObjectKey, BTreeMap<ClusterName, BTreeSet<ObjectKey>>>,
     /// The sets that list a placement.
@@ -37,28 +32,16 @@ pub(crate) struct WorkSets {
 }
 
 impl WorkSets {
-    /// The works of a set on a cluster.
-    pub(super) fn works_on(&self, set: &ObjectKey, cluster: &ClusterName) -> impl Iterator<Item = &PlacedWork> {
-        let works = self.works_of.get(set).and_then(|works| works.get(cluster));
-        works.into_iter().flatten().filter_map(|work| self.works.get(work)).map(|work| &**work)
-    }
-
     /// The clusters on which a set has works.
     pub(super) fn clusters_of(&self, set: &ObjectKey) -> impl Iterator<Item = &ClusterName> {
         self.works_of.get(set).into_iter().flat_map(BTreeMap::keys)
     }
 
-    /// All works of a set.
-    pub(super) fn works_of(&self, set: &ObjectKey) -> impl Iterator<Item = &PlacedWork> {
-        let works = self.works_of.get(set).into_iter().flat_map(BTreeMap::values).flatten();
-        works.filter_map(|work| self.works.get(work)).map(|work| &**work)
-    }
-
     /// Takes note of whose a work is now, and returns whom that concerns.
-    fn sort(&mut self, change: &Change<PlacedWork>) -> BTreeSet<ObjectKey> {
+    fn sort(&mut self, change: &Change<CachedWork>) -> BTreeSet<ObjectKey> {
         let cluster = ClusterName::from(&*change.key.namespace);
-        let (old, new) =
-            (change.old.as_ref().and_then(|work| work.set()), change.new.as_ref().and_then(|work| work.set()));
+        let [old, new] = [&change.old, &change.new]
+            .map(|work| work.as_ref().and_then(|work| work.placed.as_ref()).map(|work| work.set().clone()));
         if let Some(old) = &old
             && let Some(works) = self.works_of.get_mut(old)
         {
@@ -112,6 +95,26 @@ fn takes_works_the_same(one: &ManagedCluster, other: &ManagedCluster) -> bool {
 }
 
 impl Cache {
+    /// The works of a set on a cluster.
+    pub(super) fn placed_works_on(&self, set: &ObjectKey, cluster: &ClusterName) -> impl Iterator<Item = &PlacedWork> {
+        let works = self.work_sets.works_of.get(set).and_then(|works| works.get(cluster));
+        works.into_iter().flatten().filter_map(|work| self.works.get(work)?.placed.as_deref())
+    }
+
+    /// All works of a set.
+    pub(super) fn placed_works_of(&self, set: &ObjectKey) -> impl Iterator<Item = &PlacedWork> {
+        let works = self.work_sets.works_of.get(set).into_iter().flat_map(BTreeMap::values).flatten();
+        works.filter_map(|work| self.works.get(work)?.placed.as_deref())
+    }
+
+    /// Takes note of whose a work is now, and has the sets that it was and is of look at its cluster.
+    pub(crate) fn placed_work_changed(&mut self, change: &Change<CachedWork>, queues: &Queues) {
+        let cluster = ClusterName::from(&*change.key.namespace);
+        for set in self.work_sets.sort(change) {
+            queues.work_sets.mark_with(set, Dirty::member(&cluster));
+        }
+    }
+
     /// Marks the sets that list a placement.
     pub(crate) fn mark_work_sets_of(&self, placement: &ObjectKey, queues: &Queues) {
         for set in self.work_sets.followers.get(placement).into_iter().flatten() {
@@ -128,7 +131,8 @@ impl Cache {
 
     /// Has the sets look at a cluster again that have works there, or may have.
     pub(crate) fn mark_work_sets_on(&self, cluster: &str, queues: &Queues) {
-        let with_works = self.work_sets.works.in_namespace(cluster).filter_map(|(_, work)| work.set());
+        let with_works =
+            self.works.in_namespace(cluster).filter_map(|(_, work)| Some(work.placed.as_ref()?.set().clone()));
         let selected_by = self.selections.get(cluster).into_iter().flat_map(BTreeMap::keys);
         let selecting = selected_by.filter_map(|placement| self.work_sets.followers.get(placement)).flatten().cloned();
         for set in with_works.chain(selecting).collect::<BTreeSet<_>>() {
@@ -152,22 +156,5 @@ impl Tracks<ManifestWorkReplicaSet> for Cache {
     fn changed(&mut self, change: &Change<ManifestWorkReplicaSet>, queues: &Queues) {
         self.work_sets.relist(change);
         queues.work_sets.mark(change.key.clone());
-    }
-}
-
-impl Tracks<PlacedWork> for Cache {
-    fn store(&mut self) -> &mut Store<PlacedWork> {
-        &mut self.work_sets.works
-    }
-
-    fn salvage(damaged: &Damaged<PlacedWork>) -> Option<PlacedWork> {
-        manifest_work::salvage(damaged)
-    }
-
-    fn changed(&mut self, change: &Change<PlacedWork>, queues: &Queues) {
-        let cluster = ClusterName::from(&*change.key.namespace);
-        for set in self.work_sets.sort(change) {
-            queues.work_sets.mark_with(set, Dirty::member(&cluster));
-        }
     }
 }

@@ -5,21 +5,14 @@
 //! is a set. It creates, changes and deletes works, many at a time, and writes the set's status and
 //! finalizer.
 
-use drover_api::names::REPLICA_SET_LABEL;
 use drover_engine::{
     plan::{Plan, PlanPart, WriteResult},
-    work::replica_set::{self, ReplicaSetState, placed_work::PlacedWork},
+    work::replica_set::{self, ReplicaSetState},
 };
 use drover_runtime::{controller::Reconciler, metrics::Metrics, store::ObjectKey};
 use k8s_openapi::jiff::Timestamp;
-use kube::runtime::watcher;
 
 use crate::{adopt::CreateOrAdopt, cache::Cache};
-
-/// Which works are those of sets.
-pub(crate) fn placed_works() -> watcher::Config {
-    watcher::Config::default().labels(REPLICA_SET_LABEL)
-}
 
 pub(crate) struct ReplicaSets {
     metrics: Metrics,
@@ -34,7 +27,7 @@ impl ReplicaSets {
 impl Reconciler<Cache> for ReplicaSets {
     type Key = ObjectKey;
     type State = ReplicaSetState;
-    type Action = CreateOrAdopt<PlacedWork>;
+    type Action = CreateOrAdopt;
 
     const NAME: &'static str = "drover-work";
 

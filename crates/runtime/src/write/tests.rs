@@ -15,7 +15,7 @@ use k8s_openapi::{
     jiff::Timestamp,
 };
 use kube::core::Status;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::{
@@ -116,15 +116,6 @@ async fn creation_that_finds_no_namespace_removes_nothing() {
     assert!(sent.is_err());
     assert_eq!(asked.0, "POST /api/v1/namespaces?&fieldManager=test");
     assert_eq!(cached.as_deref(), Some("Active"));
-}
-
-#[tokio::test]
-async fn replacement_is_sent_whole() {
-    let write = Write::replace(&stored(), stored());
-    let (asked, sent, _) = send(&write, 200, namespace("8", "Active", &[])).await;
-    sent.expect("it is accepted");
-    assert_eq!(asked.0, "PUT /api/v1/namespaces/a?&fieldManager=test");
-    assert_eq!(Some(asked.1), write.body());
 }
 
 #[tokio::test]

@@ -2,8 +2,10 @@
 
 use drover_api::{
     addon::ManagedClusterAddOnSpec,
-    names::{CONFIG_SPEC_HASH_ANNOTATION, SET_ANNOTATION, WORKS_ANNOTATION},
-    work::{ManifestWorkSpec, ManifestWorkStatus},
+    names::{
+        ADDON_NAME_LABEL, CONFIG_SPEC_HASH_ANNOTATION, SET_ANNOTATION, WORK_APPLIED, WORK_AVAILABLE, WORKS_ANNOTATION,
+    },
+    work::{ManifestWork, ManifestWorkSpec, ManifestWorkStatus},
 };
 use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
 
@@ -12,7 +14,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::{
     revision::fixtures,
-    template::{Marks, Workload, WorkloadKind},
+    template::{Marks, Workload, WorkloadKind, digest, fixtures::view},
 };
 
 const GENERATION: i64 = 3;
@@ -67,7 +69,8 @@ impl World {
     }
 
     fn with_evidence<T>(&self, look: impl FnOnce(&Evidence<'_>) -> T) -> T {
-        let works: Vec<_> = self.works.iter().collect();
+        let works: Vec<_> = self.works.iter().map(view).collect();
+        let works: Vec<_> = works.iter().collect();
         let maker = match &self.expected {
             _ if self.is_former => Maker::Former,
             Some(expected) => Maker::Template(expected),
@@ -119,6 +122,7 @@ impl World {
 
 fn work(name: &str, hash: &str) -> ManifestWork {
     let mut work = ManifestWork::new(name, ManifestWorkSpec::default());
+    work.labels_mut().insert(ADDON_NAME_LABEL.to_owned(), "hello".to_owned());
     work.metadata.generation = Some(GENERATION);
     let hashes = format!(r#"{{"hubs.example.com//one":"{hash}"}}"#);
     work.annotations_mut().insert(CONFIG_SPEC_HASH_ANNOTATION.to_owned(), hashes);
@@ -488,10 +492,11 @@ fn who_has_shown_once_that_it_runs_a_set_has_shown_it() {
 #[test]
 fn what_can_not_be_made_is_failing() {
     let world = World::well();
-    let works: Vec<_> = world.works.iter().collect();
+    let works: Vec<_> = world.works.iter().map(view).collect();
+    let works: Vec<_> = works.iter().collect();
     let maker = Maker::Nobody("the template makes no sense");
     let (set, health) = (set("h1", None), Health::Counts);
-    let evidence = |works: &[&ManifestWork], maker| {
+    let evidence = |works: &[&AddOnWork], maker| {
         let addon = World::well().addon;
         prove(&Evidence { addon: &addon, works, set: &set, supported_versions: &[], health, maker })
     };

@@ -1,10 +1,12 @@
 //! What is said of add-ons that are made from templates.
 
-use drover_api::{addon::ManagedClusterAddOnSpec, cluster::ManagedClusterSpec};
+use drover_api::{
+    addon::ManagedClusterAddOnSpec, cluster::ManagedClusterSpec, names::ADDON_NAME_LABEL, work::ManifestWork,
+};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::template::{Marks, Workload, WorkloadKind};
+use crate::template::{Marks, Workload, WorkloadKind, digest, fixtures::view};
 
 const NAME: &str = "addon-hello-deploy-0";
 
@@ -25,7 +27,7 @@ fn work(conditions: &[Value], available: Option<&str>) -> ManifestWork {
     let manifest = json!({ "resourceMeta": meta, "statusFeedback": { "values": values }, "conditions": [] });
     let object = json!({
         "apiVersion": "work.open-cluster-management.io/v1", "kind": "ManifestWork",
-        "metadata": { "name": NAME, "generation": 2 }, "spec": {},
+        "metadata": { "name": NAME, "generation": 2, "labels": { ADDON_NAME_LABEL: "hello" } }, "spec": {},
         "status": { "conditions": conditions, "resourceStatus": { "manifests": [manifest] } },
     });
     serde_json::from_value(object).expect("a work")
@@ -52,7 +54,10 @@ fn on_cluster() -> ManagedClusterAddOn {
 
 /// What is said of an add-on with these works, whose conditions were these.
 fn said(maker: Maker<'_>, works: &[ManifestWork], before: &[Value]) -> Vec<String> {
-    let works: Vec<_> = works.iter().collect();
+    let views =
+        works.iter().map(|work| AddOnWork::of(work, &work.metadata.clone().into()).expect("it is the add-on's"));
+    let views: Vec<_> = views.collect();
+    let works: Vec<_> = views.iter().collect();
     let on_cluster = on_cluster();
     let report = Report {
         on_cluster: &on_cluster,
@@ -155,7 +160,7 @@ fn health_that_an_agent_tells_stays_the_agents_though_the_template_is_lost() {
             blueprint: None,
             namespace: None,
             maker: Maker::Former,
-            works: &[&work],
+            works: &[&view(&work)],
             cluster: None,
             registered: None,
             dialect: Dialect::Drover,
@@ -204,7 +209,7 @@ fn an_add_on_whose_cluster_is_not_heard_of_says_the_same_each_time() {
             blueprint: None,
             namespace: None,
             maker: Maker::Template(&expected),
-            works: &[&work],
+            works: &[&view(&work)],
             cluster: Some(&cluster),
             registered: None,
             dialect: Dialect::Drover,

@@ -27,15 +27,13 @@ fn update_is_a_patch_for_the_state_that_was_read() {
 }
 
 #[test]
-fn replacement_names_the_state_that_was_read() {
-    let mut wanted = config("2");
-    wanted.metadata.resource_version = Some("6".to_owned());
-    wanted.metadata.uid = None;
-    let write = Write::replace(&config("1"), wanted);
-    assert_eq!((write.verb(), write.precondition()), (Verb::Update, &unchanged()));
-    let body = write.body().expect("a whole object");
-    assert_eq!(body["metadata"], json!({ "namespace": "home", "name": "a", "uid": "u", "resourceVersion": "7" }));
-    assert_eq!(body["data"]["x"], "2");
+fn merge_patch_is_sent_as_it_is() {
+    let patch = json!({ "metadata": { "uid": "u", "resourceVersion": "7", "labels": { "a": null } } });
+    let write = Write::merge(&config("1"), patch.clone());
+    assert_eq!((write.verb(), write.subresource(), write.precondition()), (Verb::Patch, None, &unchanged()));
+    assert_eq!(write.body(), Some(patch.clone()));
+    let WriteOperation::Patch { patch: body, .. } = write.operation() else { panic!("it is a patch") };
+    assert_eq!(serde_json::to_string(body).expect("JSON"), patch.to_string());
 }
 
 #[test]

@@ -6,13 +6,18 @@ use drover_api::{
     names::{UPGRADE_LABEL, UPGRADED_BY_ANNOTATION},
     reference::ClusterName,
 };
-use kube::{Resource, ResourceExt, core::ObjectMeta};
+use kube::ResourceExt;
 
 use super::UpgradePlanner;
 use crate::{
     plan::{Event, Plan, Write},
     upgrade::{
-        facts::UpgradeFacts, member::Act, naming::Part, platform::Order, reason::Reason, upgrade_work::UpgradeWork,
+        facts::UpgradeFacts,
+        member::Act,
+        naming::Part,
+        platform::Order,
+        reason::Reason,
+        upgrade_work::{new_work, resent},
     },
 };
 
@@ -26,7 +31,7 @@ impl<F: UpgradeFacts> UpgradePlanner<'_, F> {
                 Act::Tell(status) => self.tell_cluster(&cluster, *status, plan),
                 Act::Claim => plan.parallel.extend(self.claim(&cluster, true)),
                 Act::Release => plan.parallel.extend(self.claim(&cluster, false)),
-                Act::Send(part, order) => plan.parallel.push(self.send(&cluster, part, *order)),
+                Act::Send(part, order) => plan.parallel.extend(self.send(&cluster, part, *order)),
                 Act::Withdraw(parts) => {
                     plan.parallel.extend(parts.into_iter().filter_map(|part| self.withdraw(&cluster, part)));
                 }
@@ -65,20 +70,15 @@ impl<F: UpgradeFacts> UpgradePlanner<'_, F> {
         Write::update(found, &wanted)
     }
 
-    fn send(&self, cluster: &ClusterName, part: Part, order: Order) -> Write {
+    fn send(&self, cluster: &ClusterName, part: Part, order: Order) -> Option<Write> {
         let part_name = &self.settings.part_name;
-        if let Some(stored) = self.facts.work(part_name, part, cluster) {
+        match self.facts.work(part_name, part, cluster) {
             // One that another upgrade has left is not taken over: what is reported of it would count for
             // this one.
-            if stored.part_name() != Some(part_name) {
-                return Write::delete(stored);
-            }
-            let wanted = UpgradeWork::new(stored.meta().clone(), part, part_name, order, self.now);
-            return Write::replace(stored, wanted);
+            Some(stored) if stored.part_name() != part_name => Some(Write::delete(stored)),
+            Some(stored) => resent(part, order, self.now).write(stored),
+            None => Some(Write::create(new_work(cluster.as_str(), part, part_name, order, self.now))),
         }
-        let (name, namespace) = (part.work_name(cluster.as_str(), part_name), cluster.to_string());
-        let metadata = ObjectMeta { name: Some(name), namespace: Some(namespace), ..ObjectMeta::default() };
-        Write::create(UpgradeWork::new(metadata, part, part_name, order, self.now))
     }
 
     fn withdraw(&self, cluster: &ClusterName, part: Part) -> Option<Write> {

@@ -4,6 +4,7 @@ use drover_api::{reference::ClusterName, work::ManifestWorkReplicaSet};
 
 use super::{placed_work::PlacedWork, work_template::WorkTemplate};
 use crate::{
+    manifestwork::NewWork,
     plan::{ObjectKey, PlanStep},
     presence::FleetFacts,
     rollout::member::Group,
@@ -33,5 +34,5 @@ pub trait ReplicaSetFacts: FleetFacts {
     fn selection(&self, cluster: &ClusterName, placement: &ObjectKey) -> Option<&Group>;
 
     /// Creates a work, or adopts the one that exists.
-    fn create(&self, work: PlacedWork) -> Self::Action;
+    fn create(&self, work: NewWork) -> Self::Action;
 }

@@ -1,19 +1,19 @@
 //! The works of sets, as far as decisions need them: of which set they are, the fingerprint of their
 //! spec, and what their agents report.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
 use drover_api::{
     grammar::SetFingerprint,
     names::{GIVEN_ANNOTATION, PROVEN_ANNOTATION, REPLICA_SET_LABEL},
-    work::{ManifestWork, ManifestWorkSpec},
+    work::ManifestWork,
 };
 use k8s_openapi::jiff::Timestamp;
-use kube::{Resource, ResourceExt, core::ObjectMeta};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use kube::ResourceExt;
 
 use super::{member::Placed, naming};
 use crate::{
+    manifestwork::{WorkMetadata, is_view_of_work},
     plan::ObjectKey,
     revision::markers::Proof,
     workreport::{
@@ -23,35 +23,44 @@ use crate::{
 };
 
 /// A work of a set. Its spec is most of it, and only the fingerprint of that is kept.
-#[derive(Clone, Debug, PartialEq, Resource)]
-#[resource(inherit = ManifestWork)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct PlacedWork {
-    metadata: ObjectMeta,
-    content: WorkContent,
+    metadata: WorkMetadata,
+    set: ObjectKey,
+    labels: Box<[(Box<str>, Box<str>)]>,
+    content: SetFingerprint,
+    rules: Rules,
+    assigned: Option<Note>,
+    recorded: Option<Proof>,
     report: Report,
 }
 
-/// What a work says.
-#[derive(Clone, Debug, PartialEq)]
-enum WorkContent {
-    /// What is stored says something of this name, with rules that make these conditions.
-    Stored(SetFingerprint, Rules),
-    /// This is to be written.
-    Written(Arc<ManifestWorkSpec>),
-}
+is_view_of_work!(PlacedWork);
 
 impl PlacedWork {
-    /// A work with this spec.
+    /// What is kept of a work; `None` if it is of no set.
     #[must_use]
-    pub fn new(metadata: ObjectMeta, spec: Arc<ManifestWorkSpec>) -> Self {
-        Self { metadata, content: WorkContent::Written(spec), report: Report::default() }
+    pub fn of(work: &ManifestWork, metadata: &WorkMetadata) -> Option<Self> {
+        let set = set_of(work)?;
+        let labels = work.labels().iter().map(|(key, value)| (key.as_str().into(), value.as_str().into()));
+        let annotation = |key: &str| work.annotations().get(key).map(String::as_str);
+        let conditions = work.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+        Some(Self {
+            metadata: WorkMetadata::clone(metadata),
+            set,
+            labels: labels.collect(),
+            content: fingerprint(&work.spec),
+            rules: Rules::of(&work.spec),
+            assigned: annotation(GIVEN_ANNOTATION).and_then(Note::read),
+            recorded: annotation(PROVEN_ANNOTATION).and_then(Proof::from_annotation),
+            report: Report::read(work.metadata.generation, conditions),
+        })
     }
 
     /// The set that the work is of.
     #[must_use]
-    pub fn set(&self) -> Option<ObjectKey> {
-        let (namespace, name) = naming::owner(self.labels().get(REPLICA_SET_LABEL)?)?;
-        Some(ObjectKey::namespaced(namespace, name))
+    pub fn set(&self) -> &ObjectKey {
+        &self.set
     }
 
     /// Whether it is being deleted.
@@ -59,64 +68,43 @@ impl PlacedWork {
         self.metadata.deletion_timestamp.is_some()
     }
 
+    /// Those of these labels that it lacks, or has with another value.
+    pub(super) fn lacking(&self, wanted: BTreeMap<String, String>) -> BTreeMap<String, String> {
+        let has = |key: &str, value: &str| self.labels.iter().any(|(label, text)| &**label == key && &**text == value);
+        wanted.into_iter().filter(|(key, value)| !has(key, value)).collect()
+    }
+
     /// What is known of it.
     pub(super) fn placed(&self) -> Placed {
-        let (set, rules) = match &self.content {
-            WorkContent::Stored(set, rules) => (set.clone(), *rules),
-            WorkContent::Written(spec) => (fingerprint(spec), Rules::of(spec)),
-        };
-        let made = self.metadata.creation_timestamp.as_ref().map_or(Timestamp::UNIX_EPOCH, |time| time.0);
-        let note = self.annotations().get(GIVEN_ANNOTATION).and_then(|value| Note::read(value));
-        let given = note.filter(|note| note.set == set).map_or(made, |note| note.since);
-        let recorded = self.annotations().get(PROVEN_ANNOTATION).and_then(|value| Proof::from_annotation(value));
-        Placed { set, rules, given, report: self.report, recorded }
-    }
-
-    /// This work with what others have added to the one that exists under its name; `None` if that one
-    /// is not to be adopted. It is if it has the hub's annotation, and the label of no set.
-    #[must_use]
-    pub fn adopting(&self, there: &Self) -> Option<Self> {
-        if !there.annotations().contains_key(GIVEN_ANNOTATION) || there.labels().contains_key(REPLICA_SET_LABEL) {
-            return None;
-        }
-        let mut adopted = Self { metadata: there.metadata.clone(), ..self.clone() };
-        adopted.labels_mut().extend(self.labels().clone());
-        adopted.annotations_mut().extend(self.annotations().clone());
-        Some(adopted)
-    }
-}
-
-impl From<ManifestWork> for PlacedWork {
-    fn from(work: ManifestWork) -> Self {
-        let conditions = work.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
-        let report = Report::read(work.metadata.generation, conditions);
-        Self {
-            content: WorkContent::Stored(fingerprint(&work.spec), Rules::of(&work.spec)),
-            report,
-            metadata: work.metadata,
+        let created = self.metadata.creation_timestamp.as_ref().map_or(Timestamp::UNIX_EPOCH, |time| time.0);
+        let note = self.assigned.as_ref().filter(|note| note.set == self.content);
+        Placed {
+            set: self.content.clone(),
+            rules: self.rules,
+            given: note.map_or(created, |note| note.since),
+            report: self.report,
+            recorded: self.recorded.clone(),
         }
     }
 }
 
-impl<'de> Deserialize<'de> for PlacedWork {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        ManifestWork::deserialize(deserializer).map(Self::from)
-    }
+fn set_of(work: &ManifestWork) -> Option<ObjectKey> {
+    let (namespace, name) = naming::owner(work.labels().get(REPLICA_SET_LABEL)?)?;
+    Some(ObjectKey::namespaced(namespace, name))
 }
 
-impl Serialize for PlacedWork {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let spec = match &self.content {
-            WorkContent::Written(spec) => ManifestWorkSpec::clone(spec),
-            // What is compared with each other then are the metadata.
-            WorkContent::Stored(..) => ManifestWorkSpec::default(),
-        };
-        ManifestWork { metadata: self.metadata.clone(), spec, status: None }.serialize(serializer)
-    }
+/// Whether a work that exists, and is of no set, is adopted under the name of a work of a set: the hub
+/// has written it, and its label was removed.
+#[must_use]
+pub fn may_be_adopted(work: &ManifestWork) -> bool {
+    work.annotations().contains_key(GIVEN_ANNOTATION) && !work.labels().contains_key(REPLICA_SET_LABEL)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use drover_api::work::ManifestWorkSpec;
     use serde_json::{Value, json};
 
     use super::*;
@@ -135,35 +123,39 @@ mod tests {
         })
     }
 
+    fn view(work: &Value) -> PlacedWork {
+        let work: ManifestWork = serde_json::from_value(work.clone()).expect("a work");
+        PlacedWork::of(&work, &Arc::new(work.metadata.clone())).expect("it is of a set")
+    }
+
     #[test]
-    fn of_what_is_stored_only_the_name_is_kept() {
-        let stored: PlacedWork = serde_json::from_value(work()).expect("a work");
+    fn of_a_spec_only_the_fingerprint_is_kept() {
+        let stored = view(&work());
         let spec: ManifestWorkSpec = serde_json::from_value(work()["spec"].clone()).expect("a spec");
         let placed = stored.placed();
         assert_eq!(placed.set, fingerprint(&spec));
-        assert_eq!(placed.given.to_string(), "2026-01-02T00:00:00Z", "nobody has noted when it was given");
+        assert_eq!(placed.given.to_string(), "2026-01-02T00:00:00Z", "no annotation says when it was assigned");
         assert!(placed.report.applied.is_some());
-        assert_eq!(stored.set(), Some(ObjectKey::namespaced("default", "a.b")));
-        assert_eq!(serde_json::to_value(&stored).expect("JSON")["spec"], json!({}));
+        assert_eq!(stored.set(), &ObjectKey::namespaced("default", "a.b"));
     }
 
     #[test]
-    fn what_is_to_be_written_is_written_whole() {
-        let spec: ManifestWorkSpec = serde_json::from_value(work()["spec"].clone()).expect("a spec");
-        let written = PlacedWork::new(ObjectMeta::default(), Arc::new(spec.clone()));
-        let json = serde_json::to_value(&written).expect("JSON");
-        assert_eq!((&json["kind"], &json["spec"]), (&json!("ManifestWork"), &work()["spec"]));
-        assert_eq!(written.placed().set, fingerprint(&spec));
-    }
-
-    #[test]
-    fn a_note_on_something_else_is_not_believed() {
-        let mut stored: PlacedWork = serde_json::from_value(work()).expect("a work");
-        let note = Note { set: stored.placed().set, since: "2026-02-02T00:00:00Z".parse().expect("a time") };
-        stored.annotations_mut().insert(GIVEN_ANNOTATION.to_owned(), note.write());
-        assert_eq!(stored.placed().given, note.since);
+    fn note_on_another_content_is_ignored() {
+        let mut work = work();
+        let note = Note { set: view(&work).placed().set, since: "2026-02-02T00:00:00Z".parse().expect("a time") };
+        work["metadata"]["annotations"] = json!({ GIVEN_ANNOTATION: note.write() });
+        assert_eq!(view(&work).placed().given, note.since);
         let other = Note { set: "ffffffffffffffff".parse().expect("a fingerprint"), ..note };
-        stored.annotations_mut().insert(GIVEN_ANNOTATION.to_owned(), other.write());
-        assert_eq!(stored.placed().given.to_string(), "2026-01-02T00:00:00Z");
+        work["metadata"]["annotations"] = json!({ GIVEN_ANNOTATION: other.write() });
+        assert_eq!(view(&work).placed().given.to_string(), "2026-01-02T00:00:00Z");
+    }
+
+    #[test]
+    fn labels_of_other_values_are_lacking() {
+        let wanted = |pairs: [(&str, &str); 2]| pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
+        let stored = view(&work());
+        let lacking = stored.lacking(wanted([(REPLICA_SET_LABEL, "default.a.b"), ("team", "a")]));
+        assert_eq!(lacking.keys().map(String::as_str).collect::<Vec<_>>(), ["team"]);
+        assert_eq!(stored.lacking(wanted([(REPLICA_SET_LABEL, "default.c"), ("team", "a")])).len(), 2);
     }
 }

@@ -2,12 +2,15 @@
 
 use drover_api::{
     cluster::PlacementDecision,
-    names::{ADDON_NAME_LABEL, ADDON_NAMESPACE_LABEL},
+    names::{ADDON_NAME_LABEL, ADDON_NAMESPACE_LABEL, HOSTING_CLUSTER_ANNOTATION},
 };
 use serde_json::json;
 
 use super::*;
-use crate::addon::scene::{Scene, drain, named};
+use crate::{
+    addon::scene::{Scene, drain, named},
+    manifest_work::CachedWork,
+};
 
 /// Who was marked.
 #[derive(Debug, Default, PartialEq)]
@@ -208,7 +211,7 @@ fn when_one_add_on_of_a_cluster_that_leaves_is_gone_the_others_are_looked_at() {
 /// The works of the add-on `hosted` on the cluster one, by their keys.
 fn works_of_hosted(scene: &Scene) -> Vec<String> {
     let addon = scene.cache.addons.mcas.get(&ObjectKey::namespaced("one", "hosted")).expect("it is there");
-    scene.cache.addons.works_of(addon).into_iter().map(|work| ObjectKey::of(work).to_string()).collect()
+    scene.cache.addon_works(addon).into_iter().map(|work| ObjectKey::of(work).to_string()).collect()
 }
 
 #[test]
@@ -231,15 +234,15 @@ fn a_work_counts_for_the_cluster_that_it_was_made_for() {
         ("host", "for-one", labelled("hosted", Some("one"))),
         ("stranger", "for-one", labelled("hosted", Some("one"))),
     ] {
-        scene.set::<ManifestWork>(Some(namespace), name, work);
+        scene.set::<CachedWork>(Some(namespace), name, work);
     }
     assert_eq!(works_of_hosted(&scene), ["one/own"], "nobody hosts it");
     scene.on_cluster("one", "hosted", &hosted);
     assert_eq!(works_of_hosted(&scene), ["host/for-one", "one/own"]);
 
     scene.marked();
-    scene.set::<ManifestWork>(Some("host"), "for-one", labelled("hosted", Some("two")));
+    scene.set::<CachedWork>(Some("host"), "for-one", labelled("hosted", Some("two")));
     assert_eq!(scene.marked(), marked([], ["one/hosted", "two/hosted"]));
-    scene.gone::<ManifestWork>(Some("one"), "own");
+    scene.gone::<CachedWork>(Some("one"), "own");
     assert_eq!(works_of_hosted(&scene), [""; 0]);
 }

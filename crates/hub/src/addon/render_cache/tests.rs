@@ -1,6 +1,6 @@
 //! How often works are made, for whom, and why.
 
-use drover_api::{addon::ConfigGroupResource, work::ManifestWork};
+use drover_api::addon::ConfigGroupResource;
 use drover_engine::{addon::resolver::ConfigResolver, plan::Plan};
 use serde_json::{Value, json};
 
@@ -11,6 +11,7 @@ use crate::{
         scene::{Scene, drain, words},
     },
     adopt::CreateOrAdopt,
+    manifest_work::CachedWork,
 };
 
 const CLUSTERS: [&str; 3] = ["one", "three", "two"];
@@ -48,7 +49,7 @@ fn scene() -> Scene {
     scene
 }
 
-fn work_on(scene: &mut Scene, cluster: &str) -> Plan<CreateOrAdopt<ManifestWork>> {
+fn work_on(scene: &mut Scene, cluster: &str) -> Plan<CreateOrAdopt> {
     scene.plan(&AddOns, &ObjectKey::namespaced(cluster, "hello"))
 }
 
@@ -83,7 +84,7 @@ fn store(scene: &mut Scene, cluster: &str, status: &Value) {
     let mut rendering = request.render(&blueprint, &Holds::new()).expect("it can be made");
     let mut work = serde_json::to_value(rendering.works.remove(0).work).expect("a work");
     work["status"] = status.clone();
-    scene.set::<ManifestWork>(Some(cluster), "addon-hello-deploy-0", work);
+    scene.set::<CachedWork>(Some(cluster), "addon-hello-deploy-0", work);
 }
 
 /// A fleet whose works are all there, as they were made.
@@ -134,7 +135,7 @@ fn nothing_is_rendered_because_of_a_works_status() {
 #[test]
 fn a_work_that_somebody_has_removed_is_rendered_for_its_cluster_alone() {
     let mut scene = settled();
-    scene.gone::<ManifestWork>(Some("two"), "addon-hello-deploy-0");
+    scene.gone::<CachedWork>(Some("two"), "addon-hello-deploy-0");
     assert_eq!(work(&mut scene), ["two/hello"]);
     assert_eq!(renderings(&scene), 4);
     assert!(words(&work_on(&mut scene, "two")).contains(&"Create ManifestWork two/addon-hello-deploy-0".to_owned()));

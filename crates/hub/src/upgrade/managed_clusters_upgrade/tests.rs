@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::{
     addon::scene::{Scene, drain, named, noon, words},
-    upgrade::UpgradeWork,
+    manifest_work::CachedWork,
 };
 
 const HOME: &str = "default";
@@ -100,7 +100,7 @@ fn work(scene: &mut Scene, cluster: &str, message: &str) {
         "spec": {},
         "status": { "conditions": [applied], "resourceStatus": { "manifests": [manifest] } },
     });
-    scene.set::<UpgradeWork>(Some(cluster), &format!("{cluster}-cluster-upgrade"), object);
+    scene.set::<CachedWork>(Some(cluster), &format!("{cluster}-cluster-upgrade"), object);
 }
 
 /// How many clusters were looked at so far.
@@ -202,7 +202,7 @@ fn clusters_are_let_go_before_an_upgrade_that_is_deleted() {
     upgrade(&mut scene, &json!({ "metadata": metadata }));
     let plan = |scene: &mut Scene| words(&scene.plan(&controller(), &to_4_12()));
     assert_eq!(plan(&mut scene), ["Delete ManifestWork cluster-00000/cluster-00000-cluster-upgrade"]);
-    scene.gone::<UpgradeWork>(Some("cluster-00000"), "cluster-00000-cluster-upgrade");
+    scene.gone::<CachedWork>(Some("cluster-00000"), "cluster-00000-cluster-upgrade");
     assert_eq!(plan(&mut scene), ["Patch ManagedCluster cluster-00000"]);
     scene.available("cluster-00000", "True");
     let name = part_name(HOME, "to-4-12");
@@ -243,7 +243,7 @@ fn what_an_upgrade_has_left_that_somebody_removed_by_force_is_in_nobodys_way() {
         if let Some(deleted) = deleted {
             (metadata["deletionTimestamp"], metadata["finalizers"]) = (json!(deleted), json!(["agent"]));
         }
-        scene.set::<UpgradeWork>(
+        scene.set::<CachedWork>(
             Some("cluster-00000"),
             "cluster-00000-cluster-upgrade",
             json!({ "metadata": metadata, "spec": {} }),

@@ -13,7 +13,10 @@ use drover_engine::{
 use serde_json::{Value, json};
 
 use super::*;
-use crate::addon::scene::{Scene, drain, words};
+use crate::{
+    addon::scene::{Scene, drain, words},
+    manifest_work::CachedWork,
+};
 
 const HOME: &str = "default";
 
@@ -64,7 +67,7 @@ fn work(scene: &mut Scene, cluster: &str, version: &str, applied: &str) {
         "spec": template(version),
         "status": { "conditions": [condition("Applied"), condition("Available")] },
     });
-    scene.set::<PlacedWork>(Some(cluster), &work_name(HOME, "hello"), object);
+    scene.set::<CachedWork>(Some(cluster), &work_name(HOME, "hello"), object);
 }
 
 /// How many clusters were looked at so far.
@@ -125,7 +128,7 @@ fn a_note_is_taken_of_when_a_cluster_is_given_something() {
     let mut scene = placed(&["one"]);
     work(&mut scene, "one", "v0", "True");
     let plan = scene.plan(&controller(), &hello());
-    let expected = format!("Update ManifestWork one/{}", work_name(HOME, "hello"));
+    let expected = format!("Patch ManifestWork one/{}", work_name(HOME, "hello"));
     assert!(words(&plan).contains(&expected), "{:?}", words(&plan));
 }
 
@@ -136,7 +139,7 @@ fn the_works_of_a_set_that_is_deleted_go_first() {
     set(&mut scene, &json!({ "deletionTimestamp": "2026-01-01T00:00:00Z" }), "v1");
     let expected = format!("Delete ManifestWork one/{}", work_name(HOME, "hello"));
     assert_eq!(words(&scene.plan(&controller(), &hello())), [expected]);
-    scene.gone::<PlacedWork>(Some("one"), &work_name(HOME, "hello"));
+    scene.gone::<CachedWork>(Some("one"), &work_name(HOME, "hello"));
     assert_eq!(words(&scene.plan(&controller(), &hello())), ["Patch ManifestWorkReplicaSet default/hello"]);
 }
 
@@ -145,9 +148,9 @@ fn only_what_nobody_else_was_faster_with_is_a_refusal() {
     let mut work = ManifestWork::new("b", ManifestWorkSpec::default());
     work.metadata.namespace = Some("a".to_owned());
     let no = || "no".to_owned();
-    let (replace, create) = (Write::replace(&work, work.clone()), Write::create(work));
-    assert_eq!(rejection(&replace, &WriteResult::Conflict), None);
-    assert_eq!(rejection(&replace, &WriteResult::Gone(no())), None);
+    let (patch, create) = (Write::merge(&work, json!({})), Write::create(work));
+    assert_eq!(rejection(&patch, &WriteResult::Conflict), None);
+    assert_eq!(rejection(&patch, &WriteResult::Gone(no())), None);
     let refused = Some("could not Create ManifestWork a/b: no".to_owned());
     for result in [WriteResult::Gone, WriteResult::Exists, WriteResult::Forbidden, WriteResult::Unreachable] {
         assert_eq!(rejection(&create, &result(no())), refused);

@@ -7,6 +7,7 @@ use kube::ResourceExt;
 
 use super::ReplicaSetPlanner;
 use crate::{
+    manifestwork::WorkPatch,
     plan::Write,
     rollout::Give,
     work::replica_set::{facts::ReplicaSetFacts, placed_work::PlacedWork, state::ReplicaSetState},
@@ -43,19 +44,19 @@ impl<F: ReplicaSetFacts> ReplicaSetPlanner<'_, F> {
         let others = works.filter(|other| other.name_any() != work.name_any() && !other.is_leaving());
         let mut writes: Vec<_> = others.map(Write::delete).collect();
         if !work.is_leaving() {
-            writes.extend(Write::update(work, &self.corrected(work, cluster, state)));
+            writes.extend(self.correction(work, cluster, state).write(work));
         }
         writes
     }
 
-    /// A work with the labels and notes that it should have.
-    fn corrected(&self, work: &PlacedWork, cluster: &ClusterName, state: &ReplicaSetState) -> PlacedWork {
-        let mut wanted = work.clone();
-        let Some((entry, _)) = state.tracker.index.standing(cluster) else { return wanted };
-        self.label(&mut wanted, &self.placements[entry].rollout.name);
+    /// The change by which a work has the labels and notes that it should have.
+    fn correction(&self, work: &PlacedWork, cluster: &ClusterName, state: &ReplicaSetState) -> WorkPatch {
+        let mut patch = WorkPatch::default();
+        let Some((entry, _)) = state.tracker.index.standing(cluster) else { return patch };
+        patch.set_labels(work.lacking(self.labels(&self.placements[entry].rollout.name)));
         if let Some(proof) = work.placed().to_record(&self.held(Some(entry), state)) {
-            wanted.annotations_mut().insert(PROVEN_ANNOTATION.to_owned(), proof.to_annotation());
+            patch.annotate(PROVEN_ANNOTATION, proof.to_annotation());
         }
-        wanted
+        patch
     }
 }
