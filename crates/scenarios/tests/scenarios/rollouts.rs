@@ -28,7 +28,7 @@ use drover_api::{
 };
 use drover_engine::hash::{content, spec_hash};
 use drover_hub::{Dialect, Hub, Options};
-use drover_runtime::clock::ManualClock;
+use drover_runtime::{clock::ManualClock, decode::Decoded};
 use drover_testkit::{
     World, objects,
     play::{Behaviour, Crowd},
@@ -275,14 +275,15 @@ impl Field {
         self.clock.advance(time);
     }
 
-    /// Which hub configuration each cluster was given, by name.
+    /// Which hub configuration each cluster was given, by name, even where a client has written an invalid status.
     async fn given(&self) -> BTreeMap<String, String> {
-        let addons = Api::<ManagedClusterAddOn>::all(self.world.client());
+        let addons = Api::<Decoded<ManagedClusterAddOn>>::all(self.world.client());
         let addons = addons.list(&ListParams::default()).await.expect("add-ons can be listed");
-        addons
-            .iter()
-            .map(|addon| (addon.namespace().unwrap_or_default(), given_to(addon).unwrap_or_default()))
-            .collect()
+        let addons = addons.into_iter().map(|addon| match addon.0 {
+            Ok(addon) => addon,
+            Err(damaged) => damaged.without_defects().expect("only its status is invalid"),
+        });
+        addons.map(|addon| (addon.namespace().unwrap_or_default(), given_to(&addon).unwrap_or_default())).collect()
     }
 
     /// The clusters that were given a configuration.

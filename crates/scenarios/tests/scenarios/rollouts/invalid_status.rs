@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use drover_api::{names::ADDON_NAME_LABEL, work::ManifestWork};
 use drover_runtime::clock::ManualClock;
-use drover_testkit::{World, play::Behaviour};
+use drover_testkit::{World, play::Behaviour, wait};
 use kube::{
     Api, ResourceExt as _,
     api::{ApiResource, DynamicObject, ListParams},
@@ -31,6 +31,13 @@ async fn report(field: &Field, cluster: &str, time: &str) {
     report_since(&works, &work.name_any(), &["Applied", "Available"], time).await;
 }
 
+/// Waits until the manager has changed the work on a cluster to a configuration. Nothing parses the work after an invalid report.
+async fn is_changed(field: &Field, cluster: &str, config: &str) {
+    let works = Api::<ManifestWork>::namespaced(field.world.client(), cluster);
+    let is_changed = |work: &ManifestWork| work.annotations().values().any(|hashes| hashes.contains(config));
+    wait::until(&works, &format!("addon-{ADDON}-deploy-0"), config, is_changed).await;
+}
+
 fn one_at_a_time() -> serde_json::Value {
     json!({ "type": "Progressive", "progressive": { "maxConcurrency": 1 } })
 }
@@ -43,10 +50,12 @@ async fn work_with_an_invalid_status_fails_its_cluster(world: World) {
     field.list(&[placement("aws-placement", YYY, one_at_a_time())]).await;
     field.is_given("a", YYY).await;
     field.is_noted("a", "Moving").await;
+    is_changed(&field, "a", YYY).await;
     report(&field, "a", UNUSUAL).await;
     field.is_given("b", YYY).await;
     field.is_noted("b", "Moving").await;
 
+    is_changed(&field, "b", YYY).await;
     report(&field, "b", INVALID).await;
     field.is_noted("b", "Failing").await;
     let field = field.restart().await;
