@@ -80,11 +80,12 @@ impl<'a, F: UpgradeFacts> UpgradePlanner<'a, F> {
             keep(cluster, look.act, &mut acts, state);
         }
         let mut plan = Plan::default();
-        self.carry_out(state.tracker.pending.take(acts), &mut plan);
+        let (acts, is_more) = state.tracker.pending.take(acts);
+        self.carry_out(acts, &mut plan);
         let is_at_rest = is_at_rest(state);
         let due = self.update_status(state, &turns, is_new, &mut plan);
         // The others are planned when the answers to these writes are known.
-        let is_more = state.tracker.pending.is_more() || is_at_rest != self.course.is_at_rest;
+        let is_more = is_more || is_at_rest != self.course.is_at_rest;
         let wakes = [turns.wake, due, state.tracker.wake(), is_more.then_some(self.now)];
         plan.wake = wakes.into_iter().flatten().min();
         (plan, looks)
