@@ -49,24 +49,20 @@ impl Batches {
         self.members.iter()
     }
 
-    /// Whether there are more members than one plan deals with.
-    #[must_use]
-    pub fn is_more(&self) -> bool {
-        self.members.len() > self.size
-    }
-
     /// The members whose turn it is.
     #[must_use]
     pub fn next_batch(&self) -> BTreeSet<ClusterName> {
         self.in_turn(&self.members).collect()
     }
 
-    /// The steps whose turn it is, and whether there are more. They are the same until they are
+    /// The steps whose turn it is, and whether there are more, or members of which that is not known
+    /// because it was not their turn to be observed. They are the same until they are
     /// [sent](Self::sent).
     pub fn take<S>(&mut self, mut steps: BTreeMap<ClusterName, S>) -> (Vec<(ClusterName, S)>, bool) {
         let names = steps.keys().cloned().collect();
         let turn: Vec<_> = self.in_turn(&names).collect();
-        let is_more = steps.len() > self.size || self.is_more();
+        let pending = turn.iter().filter(|name| self.members.contains(*name)).count();
+        let is_more = steps.len() > turn.len() || self.members.len() > pending;
         self.taken = turn.last().cloned().filter(|_| is_more);
         (turn.into_iter().filter_map(|name| steps.remove_entry(&name)).collect(), is_more)
     }

@@ -121,7 +121,6 @@ impl<'a, F: UpgradeFacts> UpgradePlanner<'a, F> {
             let look = self.look_at(&cluster, Permit::Wait, state);
             let member = self.member(&cluster, &look);
             state.tracker.observed(&cluster, Observation { member: Some(member), wake: look.wake });
-            state.tracker.pending.remove(&cluster);
             keep(&cluster, look.act, &mut acts, state);
         }
         (acts, looks)
@@ -192,6 +191,7 @@ impl<'a, F: UpgradeFacts> UpgradePlanner<'a, F> {
 fn keep(cluster: &ClusterName, act: Option<Act>, acts: &mut BTreeMap<ClusterName, Act>, state: &mut UpgradeState) {
     let Some(act) = act else {
         acts.remove(cluster);
+        state.tracker.pending.remove(cluster);
         return;
     };
     state.tracker.pending.insert(cluster.clone());
