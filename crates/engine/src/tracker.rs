@@ -203,8 +203,23 @@ impl<I: MemberIndex, C> Tracker<I, C> {
         K: Resource<DynamicType = ()>,
         A: PlanStep,
     {
+        if is_about_member::<K, A>(part) {
+            self.pending.sent();
+        }
         self.rejections.record(part, result);
         self.throttle.sent::<K, A>(part, result, now);
+    }
+}
+
+/// Whether a part of a plan is about a member, and not about the subject, whose kind is `K`.
+fn is_about_member<K, A>(part: PlanPart<'_, A>) -> bool
+where
+    K: Resource<DynamicType = ()>,
+{
+    match part {
+        PlanPart::Write(write) => !write.kind().is::<K>(),
+        PlanPart::Action(_) => true,
+        PlanPart::Event(_) => false,
     }
 }
 

@@ -237,8 +237,9 @@ fn every_pending_member_gets_its_turn() {
     for _ in 0..4 {
         // Nothing comes of any step, which must not keep the others from their turn.
         let steps = names.iter().map(|name| (name.clone(), ())).collect();
-        let taken = batches.take(steps);
-        assert_eq!(taken.len(), BATCH);
+        let (taken, is_more) = batches.take(steps);
+        assert_eq!((taken.len(), is_more), (BATCH, true));
+        batches.sent();
         seen.extend(taken.into_iter().map(|(name, ())| name));
     }
     assert_eq!(seen, names);
@@ -268,4 +269,44 @@ fn rejection_is_forgotten_when_the_write_succeeds_or_is_not_planned_any_more() {
     assert!(unknown.of_plan(&plan(&["a"])).is_some(), "nothing is known that was not known before");
     assert_eq!(send("a", WriteResult::Done).of_plan(&plan(&["a"])), None);
     assert_eq!(write("a").key(), &ObjectKey::namespaced("one", "a"));
+}
+
+/// The names of the steps whose turn it is, where nothing is observed but the next batch.
+fn next_turn(batches: &mut Batches) -> Vec<ClusterName> {
+    let steps = batches.next_batch().into_iter().map(|name| (name, ())).collect();
+    batches.take(steps).0.into_iter().map(|(name, ())| name).collect()
+}
+
+#[test]
+fn batch_that_is_dropped_is_taken_again() {
+    let mut batches = Batches::of_size(2);
+    (0..5).for_each(|number| batches.insert(name(number)));
+    let first = next_turn(&mut batches);
+    assert_eq!(first, [name(0), name(1)]);
+    assert_eq!(next_turn(&mut batches), first);
+    batches.sent();
+    assert_eq!(next_turn(&mut batches), [name(2), name(3)]);
+}
+
+#[test]
+fn pending_members_get_their_turn_although_no_more_than_a_batch_is_observed() {
+    let mut batches = Batches::of_size(2);
+    (0..3).for_each(|number| batches.insert(name(number)));
+    let mut seen = BTreeSet::new();
+    for _ in 0..2 {
+        seen.extend(next_turn(&mut batches));
+        batches.sent();
+    }
+    assert_eq!(seen.len(), 3);
+}
+
+#[test]
+fn member_that_was_not_observed_is_more_to_do() {
+    let mut batches = Batches::of_size(2);
+    (0..3).for_each(|number| batches.insert(name(number)));
+    let observed = batches.next_batch();
+    observed.iter().for_each(|cluster| batches.remove(cluster));
+    let (taken, is_more) = batches.take(BTreeMap::<ClusterName, ()>::new());
+    assert_eq!((taken.len(), is_more), (0, true), "nothing was left to do about those that were observed");
+    assert_eq!(next_turn(&mut batches), [name(2)]);
 }

@@ -80,11 +80,12 @@ impl<'a, F: UpgradeFacts> UpgradePlanner<'a, F> {
             keep(cluster, look.act, &mut acts, state);
         }
         let mut plan = Plan::default();
-        self.carry_out(state.tracker.pending.take(acts), &mut plan);
+        let (acts, is_more) = state.tracker.pending.take(acts);
+        self.carry_out(acts, &mut plan);
         let is_at_rest = is_at_rest(state);
         let due = self.update_status(state, &turns, is_new, &mut plan);
         // The others are planned when the answers to these writes are known.
-        let is_more = state.tracker.pending.is_more() || is_at_rest != self.course.is_at_rest;
+        let is_more = is_more || is_at_rest != self.course.is_at_rest;
         let wakes = [turns.wake, due, state.tracker.wake(), is_more.then_some(self.now)];
         plan.wake = wakes.into_iter().flatten().min();
         (plan, looks)
@@ -120,7 +121,6 @@ impl<'a, F: UpgradeFacts> UpgradePlanner<'a, F> {
             let look = self.look_at(&cluster, Permit::Wait, state);
             let member = self.member(&cluster, &look);
             state.tracker.observed(&cluster, Observation { member: Some(member), wake: look.wake });
-            state.tracker.pending.remove(&cluster);
             keep(&cluster, look.act, &mut acts, state);
         }
         (acts, looks)
@@ -191,6 +191,7 @@ impl<'a, F: UpgradeFacts> UpgradePlanner<'a, F> {
 fn keep(cluster: &ClusterName, act: Option<Act>, acts: &mut BTreeMap<ClusterName, Act>, state: &mut UpgradeState) {
     let Some(act) = act else {
         acts.remove(cluster);
+        state.tracker.pending.remove(cluster);
         return;
     };
     state.tracker.pending.insert(cluster.clone());

@@ -10,7 +10,7 @@ use super::plan::Fleet;
 use crate::{
     plan::{PlanPart, PlanStep, WriteResult},
     time::after,
-    tracker::{Dirty, KeyState, Tracker},
+    tracker::{Batches, Dirty, KeyState, Tracker},
 };
 
 /// If more time has passed since the last plan, reports may have been missed, or the clock has jumped.
@@ -58,6 +58,14 @@ impl KeyState for UpgradeState {
 }
 
 impl UpgradeState {
+    /// A state whose plans write this many clusters at most. Production uses the default.
+    #[must_use]
+    pub fn with_batches_of(size: usize) -> Self {
+        let mut state = Self::default();
+        state.tracker.pending = Batches::of_size(size);
+        state
+    }
+
     /// Records what a part of a plan came to.
     pub fn sent<A: PlanStep>(&mut self, part: PlanPart<'_, A>, result: &WriteResult, now: Timestamp) {
         self.tracker.sent::<ManagedClustersUpgrade, A>(part, result, now);

@@ -1,20 +1,27 @@
 //! Deciders of upgrades that are wrong on purpose, each caught by the property that is there for it.
 
-use std::time::Duration;
-
-use drover_api::drover::{ClusterUpgrade, ClusterUpgradePhase as Phase};
-use drover_engine::upgrade::{
-    member::{self, Act, Cluster, Course, Facts, Look, Membership, Owner, Permit, Reach, Standing},
-    plan::{Fleet, Hold, Member, Passed, Plan, Strategy},
+use drover_api::{
+    cluster::{ManagedCluster, ManagedClustersUpgrade, ManagedClustersUpgradeStatus, UpgradeStrategy},
+    drover::{ClusterUpgrade, ClusterUpgradePhase as Phase},
+    grammar::SetFingerprint,
+    names::{LOCAL_CLUSTER_LABEL, PAUSE_ANNOTATION, UPGRADE_PRIORITY_LABEL, UPGRADED_BY_ANNOTATION},
+    reference::ClusterName,
+};
+use drover_engine::{
+    plan::{NoAction, Plan, PlanPart, Subresource, Verb, Write, WriteResult},
+    tracker::{Dirty, KeyState},
+    upgrade::{UpgradeState, naming::Part, target::Target},
 };
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
+use kube::ResourceExt;
 
 use crate::{
     counterexample::counterexample_of,
+    sending::{patched, picky_servers},
     upgrade_history::{History, canary_histories, histories},
-    upgrade_properties::{self as properties, Property},
-    upgrade_site::{Selected, Site},
-    upgrade_world::{Decider, Question, has_slot, phase_of},
+    upgrade_known::{CANARY_LABEL, Known, KnownSite, US, available},
+    upgrade_properties::{self as properties, Property, every_cluster_has_its_turn},
+    upgrade_world::{Decider, HubTime, has_slot, phase_of, plan},
 };
 
 /// How many histories a property may take to find out about a decider. Most need a few.
@@ -56,54 +63,113 @@ is_caught! {
     who_skips_the_check_is_caught: SkipsTheCheck by nobody_is_complete_without_the_check;
     who_keeps_the_place_of_what_is_degraded_is_caught: KeepsThePlaceOfDegraded by a_quiet_fleet_comes_to_rest;
     who_keeps_what_is_done_is_caught: NeverLetsGo by a_quiet_fleet_comes_to_rest;
-    who_never_wakes_is_caught: NeverWakes by the_same_facts_give_the_same_plan;
-    who_picks_by_the_order_of_looks_is_caught: PicksByOrderOfLooks by the_same_facts_give_the_same_plan;
+    who_never_wakes_is_caught: NeverWakes by a_quiet_fleet_comes_to_rest;
+    who_prefers_whom_it_has_seen_is_caught: PrefersWhomItHasSeen by a_look_at_everybody_finds_nothing_new;
     who_never_forgives_is_caught: NeverForgives by late_success_repairs;
     who_tries_again_with_what_has_failed_is_caught: TriesAgainWithTheSame by a_retry_is_a_new_attempt;
+    who_forgets_what_it_has_dropped_is_caught: ForgetsDroppedPlans by a_plan_that_is_dropped_is_made_again;
 }
 
-/// The phase that is stored.
-fn stored(record: Option<&ClusterUpgrade>) -> Phase {
-    phase_of(record.and_then(|record| record.status.as_ref()))
+#[test]
+fn cursor_that_stands_still_or_moves_with_a_dropped_plan_is_caught() {
+    let faults: [&dyn Decider; 2] = [&RecordsNoResults, &RecordsDroppedPlans];
+    for (number, fault) in faults.into_iter().enumerate() {
+        let found = counterexample_of(&picky_servers(), CASES, 0, |server| every_cluster_has_its_turn(fault, &server));
+        assert!(found.is_some(), "fault {number}");
+    }
 }
 
-/// Looks at a cluster that it takes for another one.
-fn look_at(cluster: &Cluster, facts: Facts, course: &Course, permit: Permit, now: Timestamp) -> Look {
-    member::look(Facts { cluster: Some(cluster), ..facts }, course, permit, now)
+// ---- What is spoiled
+
+/// Plans from something else than what is known.
+fn plan_from(known: &Known, state: &mut UpgradeState, time: HubTime, spoil: impl FnOnce(&mut Known)) -> Plan {
+    let mut spoiled = known.clone();
+    spoil(&mut spoiled);
+    // What is spoiled changes without an event.
+    state.mark(Dirty::All);
+    plan(&spoiled, state, time)
 }
 
-fn with_strategy(question: &Question, change: impl FnOnce(&mut Strategy)) -> Question {
-    let mut question = question.clone();
-    change(&mut question.strategy);
-    question
+fn strategy_of(upgrade: &mut ManagedClustersUpgrade) -> &mut UpgradeStrategy {
+    upgrade.spec.upgrade_strategy.get_or_insert_default()
 }
+
+/// Plans with clusters that are taken for other ones.
+fn plan_with_sites(known: &Known, state: &mut UpgradeState, time: HubTime, spoil: impl FnMut(&mut KnownSite)) -> Plan {
+    plan_from(known, state, time, |known| known.sites.values_mut().for_each(spoil))
+}
+
+/// A plan without some of its writes.
+fn without(mut plan: Plan, is_lost: impl Fn(&Write) -> bool) -> Plan {
+    plan.parallel.retain(|write| !is_lost(write));
+    plan
+}
+
+/// The cluster whose record a write is about.
+fn recorded(write: &Write) -> Option<ClusterName> {
+    write.kind().is::<ClusterUpgrade>().then(|| ClusterName::from(&*write.key().namespace))
+}
+
+fn phase(site: &KnownSite) -> Phase {
+    phase_of(site.record.as_ref().and_then(|record| record.status.as_ref()))
+}
+
+fn reason(site: &KnownSite) -> Option<&str> {
+    site.record.as_ref()?.status.as_ref()?.reason.as_deref()
+}
+
+/// What a write tells of a cluster.
+fn told(known: &Known, write: &Write) -> Option<(ClusterName, ClusterUpgrade)> {
+    let name = recorded(write).filter(|_| write.subresource() == Some(Subresource::Status))?;
+    let record = known.sites.get(&name)?.record.as_ref()?;
+    Some((name, patched(record, &write.body()?)))
+}
+
+fn is_canary(site: &KnownSite) -> bool {
+    site.cluster.as_ref().is_some_and(|cluster| cluster.labels().contains_key(CANARY_LABEL))
+}
+
+// ---- Who is wrong
 
 /// Counts those whose platform is upgraded, and nobody whose operators are or who is checked.
 struct CountsPlatformsOnly;
 
 impl Decider for CountsPlatformsOnly {
-    fn member(&self, mut member: Member, record: Option<&ClusterUpgrade>) -> Member {
-        if matches!(stored(record), Phase::Operators | Phase::PostAction) {
-            member.standing = Standing::Complete;
-        }
-        member
+    fn plan(&self, known: &Known, state: &mut UpgradeState, time: HubTime) -> Plan {
+        let is_uncounted = |site: &&KnownSite| matches!(phase(site), Phase::Operators | Phase::PostAction);
+        let more = i32::try_from(known.sites.values().filter(is_uncounted).count()).expect("a few");
+        plan_from(known, state, time, |known| {
+            known.ask(|upgrade| {
+                let strategy = strategy_of(upgrade);
+                strategy.max_concurrency = strategy.max_concurrency.map(|limit| limit + more);
+            });
+        })
     }
 }
 
-/// Gives a place to the next as soon as it sees that somebody is done.
+/// Gives a place to the next as soon as it sees that a cluster is done.
 struct FreesPlacesTooEarly;
 
 impl Decider for FreesPlacesTooEarly {
-    fn look(&self, facts: Facts, course: &Course, permit: Permit, now: Timestamp) -> Look {
-        let mut look = member::look(facts, course, permit, now);
-        if let (true, Some(Act::Tell(status))) = (has_slot(stored(facts.record)), &look.act) {
-            look.standing = match status.phase {
-                Some(Phase::Complete) => Standing::Complete,
-                Some(Phase::Failed) => Standing::Failed { was_begun: true, is_moving: false },
-                _ => look.standing,
-            };
+    fn plan(&self, known: &Known, state: &mut UpgradeState, time: HubTime) -> Plan {
+        let mut first = plan(known, state, time);
+        let is_over =
+            |record: &ClusterUpgrade| matches!(phase_of(record.status.as_ref()), Phase::Complete | Phase::Failed);
+        let over = first.parallel.iter().filter_map(|write| told(known, write));
+        let over: Vec<_> = over.filter(|(_, record)| is_over(record)).collect();
+        if over.is_empty() {
+            return first;
         }
-        look
+        let next = plan_from(known, state, time, |known| {
+            for (name, record) in &over {
+                known.sites.entry(name.clone()).and_modify(|site| site.record = Some(record.clone()));
+            }
+        });
+        let is_free = |write: &Write| recorded(write).is_some_and(|name| over.iter().all(|(other, _)| *other != name));
+        let more = next.parallel.into_iter().filter(|write| is_free(write) && !first.parallel.contains(write));
+        let more: Vec<_> = more.collect();
+        first.parallel.extend(more);
+        first
     }
 }
 
@@ -111,10 +177,14 @@ impl Decider for FreesPlacesTooEarly {
 struct OpensForOneCanary;
 
 impl Decider for OpensForOneCanary {
-    fn plan(&self, fleet: &Fleet, question: &Question) -> Plan {
-        let is_one_done = question.strategy.has_canaries && fleet.canaries().complete > 0;
-        let passed = is_one_done.then(|| Passed { target: question.target.clone(), time: question.now });
-        Question { passed: question.passed.clone().or(passed), ..question.clone() }.ask(fleet)
+    fn plan(&self, known: &Known, state: &mut UpgradeState, time: HubTime) -> Plan {
+        let is_done = |site: &KnownSite| is_canary(site) && phase(site) == Phase::Complete;
+        let is_one_done = known.sites.values().any(is_done);
+        plan_with_sites(known, state, time, |site| {
+            if is_one_done && !is_done(site) {
+                site.change(|cluster| drop(cluster.labels_mut().remove(CANARY_LABEL)));
+            }
+        })
     }
 }
 
@@ -122,12 +192,14 @@ impl Decider for OpensForOneCanary {
 struct TrustsAnyTarget;
 
 impl Decider for TrustsAnyTarget {
-    fn plan(&self, fleet: &Fleet, question: &Question) -> Plan {
-        let mut trusting = question.clone();
-        if let Some(passed) = &mut trusting.passed {
-            passed.target = question.target.clone();
-        }
-        Plan { passed: question.passed.clone(), ..trusting.ask(fleet) }
+    fn plan(&self, known: &Known, state: &mut UpgradeState, time: HubTime) -> Plan {
+        plan_from(known, state, time, |known| {
+            let target: SetFingerprint = Target::of(&known.upgrade.spec.cluster_version).name().clone();
+            let passed = |status: &mut ManagedClustersUpgradeStatus| {
+                status.canaries_passed.iter_mut().for_each(|passed| passed.target = target.clone());
+            };
+            known.upgrade.status.iter_mut().for_each(passed);
+        })
     }
 }
 
@@ -135,8 +207,8 @@ impl Decider for TrustsAnyTarget {
 struct DoesNotSoak;
 
 impl Decider for DoesNotSoak {
-    fn plan(&self, fleet: &Fleet, question: &Question) -> Plan {
-        with_strategy(question, |strategy| strategy.soak = Duration::ZERO).ask(fleet)
+    fn plan(&self, known: &Known, state: &mut UpgradeState, time: HubTime) -> Plan {
+        plan_from(known, state, time, |known| known.ask(|upgrade| strategy_of(upgrade).canary_soak = None))
     }
 }
 
@@ -144,15 +216,10 @@ impl Decider for DoesNotSoak {
 struct GoesOnWithCanaries;
 
 impl Decider for GoesOnWithCanaries {
-    fn plan(&self, fleet: &Fleet, question: &Question) -> Plan {
-        let plan = question.ask(fleet);
-        if !matches!(plan.hold, Some(Hold::CanaryFailed { .. })) {
-            return plan;
-        }
-        let is_fresh = |member: &Member| member.is_canary && member.standing == Standing::Ready;
-        let ready = fleet.members().filter(|(_, member)| is_fresh(member));
-        let permits = ready.map(|(name, _)| (name.clone(), Permit::Start)).take(1).collect();
-        Plan { permits, ..plan }
+    fn plan(&self, known: &Known, state: &mut UpgradeState, time: HubTime) -> Plan {
+        plan_from(known, state, time, |known| {
+            known.sites.retain(|_, site| !(is_canary(site) && phase(site) == Phase::Failed));
+        })
     }
 }
 
@@ -160,8 +227,8 @@ impl Decider for GoesOnWithCanaries {
 struct WidensTheSelection;
 
 impl Decider for WidensTheSelection {
-    fn membership(&self, site: &Site) -> Membership {
-        if site.is_canary { Membership::In { is_canary: true } } else { site.membership() }
+    fn plan(&self, known: &Known, state: &mut UpgradeState, time: HubTime) -> Plan {
+        plan_with_sites(known, state, time, |site| site.is_selected |= is_canary(site))
     }
 }
 
@@ -169,11 +236,11 @@ impl Decider for WidensTheSelection {
 struct TakesUnsureForSelected;
 
 impl Decider for TakesUnsureForSelected {
-    fn membership(&self, site: &Site) -> Membership {
-        match site.selected {
-            Selected::Unsure => Membership::In { is_canary: site.is_canary },
-            Selected::In | Selected::Out => site.membership(),
-        }
+    fn plan(&self, known: &Known, state: &mut UpgradeState, time: HubTime) -> Plan {
+        let unsure = state.unsure.clone();
+        plan_from(known, state, time, |known| {
+            known.sites.iter_mut().for_each(|(name, site)| site.is_selected |= unsure.contains(name));
+        })
     }
 }
 
@@ -181,9 +248,11 @@ impl Decider for TakesUnsureForSelected {
 struct TakesAllForReachable;
 
 impl Decider for TakesAllForReachable {
-    fn look(&self, facts: Facts, course: &Course, permit: Permit, now: Timestamp) -> Look {
-        let Some(cluster) = facts.cluster else { return member::look(facts, course, permit, now) };
-        look_at(&Cluster { reach: Reach::Online, ..cluster.clone() }, facts, course, permit, now)
+    fn plan(&self, known: &Known, state: &mut UpgradeState, time: HubTime) -> Plan {
+        let reach = |cluster: &mut ManagedCluster| {
+            cluster.status.iter_mut().for_each(|status| status.conditions = vec![available(true, None)]);
+        };
+        plan_with_sites(known, state, time, |site| site.change(reach))
     }
 }
 
@@ -191,9 +260,11 @@ impl Decider for TakesAllForReachable {
 struct TakesAllForItsOwn;
 
 impl Decider for TakesAllForItsOwn {
-    fn look(&self, facts: Facts, course: &Course, permit: Permit, now: Timestamp) -> Look {
-        let Some(cluster) = facts.cluster else { return member::look(facts, course, permit, now) };
-        look_at(&Cluster { owner: Owner::Us, ..cluster.clone() }, facts, course, permit, now)
+    fn plan(&self, known: &Known, state: &mut UpgradeState, time: HubTime) -> Plan {
+        let own = |cluster: &mut ManagedCluster| {
+            cluster.annotations_mut().insert(UPGRADED_BY_ANNOTATION.to_owned(), US.to_owned());
+        };
+        plan_with_sites(known, state, time, |site| site.change(own))
     }
 }
 
@@ -201,15 +272,13 @@ impl Decider for TakesAllForItsOwn {
 struct ForgetsWhenItRestarts;
 
 impl Decider for ForgetsWhenItRestarts {
-    fn look(&self, facts: Facts, course: &Course, permit: Permit, now: Timestamp) -> Look {
-        let has_just_begun = now.duration_since(course.attentive_since) < SignedDuration::from_secs(5);
-        let mut record = facts.record.cloned();
-        if let Some(record) =
-            record.as_mut().filter(|record| has_just_begun && stored(Some(record)) == Phase::Upgrading)
-        {
-            record.status = None;
-        }
-        member::look(Facts { record: record.as_ref(), ..facts }, course, permit, now)
+    fn plan(&self, known: &Known, state: &mut UpgradeState, time: HubTime) -> Plan {
+        let has_just_begun = time.now.duration_since(time.started) < SignedDuration::from_secs(5);
+        plan_with_sites(known, state, time, |site| {
+            if has_just_begun && phase(site) == Phase::Upgrading {
+                site.record.iter_mut().for_each(|record| record.status = None);
+            }
+        })
     }
 }
 
@@ -217,16 +286,16 @@ impl Decider for ForgetsWhenItRestarts {
 struct RetargetsUnderWay;
 
 impl Decider for RetargetsUnderWay {
-    fn look(&self, facts: Facts, course: &Course, permit: Permit, now: Timestamp) -> Look {
-        let mut look = member::look(facts, course, permit, now);
-        if let Some(record) = facts.record.filter(|record| has_slot(stored(Some(record))))
-            && record.spec.target != *course.errand.target.written()
-        {
-            let mut spec = record.spec.clone();
-            spec.target = course.errand.target.written().clone();
-            look.act = Some(Act::Retarget(Box::new(spec)));
+    fn plan(&self, known: &Known, state: &mut UpgradeState, time: HubTime) -> Plan {
+        let mut plan = plan(known, state, time);
+        let target = &known.upgrade.spec.cluster_version;
+        let under_way = known.sites.values().filter(|site| has_slot(phase(site)));
+        for record in under_way.filter_map(|site| site.record.as_ref()) {
+            let mut wanted = record.clone();
+            wanted.spec.target = target.clone();
+            plan.parallel.extend(Write::update(record, &wanted));
         }
-        look
+        plan
     }
 }
 
@@ -234,8 +303,10 @@ impl Decider for RetargetsUnderWay {
 struct OverlooksPauses;
 
 impl Decider for OverlooksPauses {
-    fn plan(&self, fleet: &Fleet, question: &Question) -> Plan {
-        Question { is_paused: false, ..question.clone() }.ask(fleet)
+    fn plan(&self, known: &Known, state: &mut UpgradeState, time: HubTime) -> Plan {
+        plan_from(known, state, time, |known| {
+            known.upgrade.annotations_mut().remove(PAUSE_ANNOTATION);
+        })
     }
 }
 
@@ -243,8 +314,8 @@ impl Decider for OverlooksPauses {
 struct OverlooksFailures;
 
 impl Decider for OverlooksFailures {
-    fn plan(&self, fleet: &Fleet, question: &Question) -> Plan {
-        with_strategy(question, |strategy| strategy.max_failures = None).ask(fleet)
+    fn plan(&self, known: &Known, state: &mut UpgradeState, time: HubTime) -> Plan {
+        plan_from(known, state, time, |known| known.ask(|upgrade| strategy_of(upgrade).max_failures = None))
     }
 }
 
@@ -252,9 +323,9 @@ impl Decider for OverlooksFailures {
 struct OverlooksTheHub;
 
 impl Decider for OverlooksTheHub {
-    fn member(&self, member: Member, _record: Option<&ClusterUpgrade>) -> Member {
-        let turn = drover_engine::upgrade::plan::Turn::of(&"any".into(), None, "any", 0, false);
-        Member { turn, ..member }
+    fn plan(&self, known: &Known, state: &mut UpgradeState, time: HubTime) -> Plan {
+        let overlook = |cluster: &mut ManagedCluster| drop(cluster.labels_mut().remove(LOCAL_CLUSTER_LABEL));
+        plan_with_sites(known, state, time, |site| site.change(overlook))
     }
 }
 
@@ -262,10 +333,13 @@ impl Decider for OverlooksTheHub {
 struct SkipsTheCheck;
 
 impl Decider for SkipsTheCheck {
-    fn look(&self, facts: Facts, course: &Course, permit: Permit, now: Timestamp) -> Look {
-        let has_started = stored(facts.record) == Phase::Operators;
-        let post_action = course.post_action.clone().filter(|_| !has_started);
-        member::look(facts, &Course { post_action, ..course.clone() }, permit, now)
+    fn plan(&self, known: &Known, state: &mut UpgradeState, time: HubTime) -> Plan {
+        let has_operators = known.sites.values().any(|site| phase(site) == Phase::Operators);
+        plan_from(known, state, time, |known| {
+            if has_operators {
+                known.ask(|upgrade| upgrade.spec.post_upgrade_action = None);
+            }
+        })
     }
 }
 
@@ -273,12 +347,13 @@ impl Decider for SkipsTheCheck {
 struct KeepsThePlaceOfDegraded;
 
 impl Decider for KeepsThePlaceOfDegraded {
-    fn member(&self, mut member: Member, record: Option<&ClusterUpgrade>) -> Member {
-        let reason = record.and_then(|record| record.status.as_ref()?.reason.as_deref());
-        if reason == Some("PreActionDegraded") && member.standing == Standing::Barred {
-            member.standing = Standing::Preparing;
-        }
-        member
+    fn plan(&self, known: &Known, state: &mut UpgradeState, time: HubTime) -> Plan {
+        let is_degraded = |site: &&KnownSite| reason(site) == Some("PreActionDegraded");
+        let places = known.sites.values().filter(is_degraded).count();
+        let limit = known.upgrade.spec.upgrade_strategy.as_ref().and_then(|strategy| strategy.max_concurrency);
+        let is_full = i32::try_from(places).ok() >= limit;
+        let begins = |(_, record): (ClusterName, ClusterUpgrade)| phase_of(record.status.as_ref()) == Phase::PreAction;
+        without(plan(known, state, time), |write| is_full && told(known, write).is_some_and(begins))
     }
 }
 
@@ -286,9 +361,12 @@ impl Decider for KeepsThePlaceOfDegraded {
 struct NeverLetsGo;
 
 impl Decider for NeverLetsGo {
-    fn look(&self, facts: Facts, course: &Course, permit: Permit, now: Timestamp) -> Look {
-        let look = member::look(facts, course, permit, now);
-        Look { act: look.act.filter(|act| *act != Act::Release), ..look }
+    fn plan(&self, known: &Known, state: &mut UpgradeState, time: HubTime) -> Plan {
+        let releases = |write: &Write| {
+            let owner = write.body().map(|body| body["metadata"]["annotations"][UPGRADED_BY_ANNOTATION].clone());
+            write.kind().is::<ManagedCluster>() && owner.is_some_and(|owner| owner.is_null())
+        };
+        without(plan(known, state, time), releases)
     }
 }
 
@@ -296,19 +374,24 @@ impl Decider for NeverLetsGo {
 struct NeverWakes;
 
 impl Decider for NeverWakes {
-    fn look(&self, facts: Facts, course: &Course, permit: Permit, now: Timestamp) -> Look {
-        Look { wake: None, ..member::look(facts, course, permit, now) }
+    fn plan(&self, known: &Known, state: &mut UpgradeState, time: HubTime) -> Plan {
+        Plan { wake: None, ..plan(known, state, time) }
     }
 }
 
-/// Takes those first whom it looked at last.
-struct PicksByOrderOfLooks;
+/// Has those go first whom it has looked at before.
+struct PrefersWhomItHasSeen;
 
-impl Decider for PicksByOrderOfLooks {
-    fn plan(&self, fleet: &Fleet, question: &Question) -> Plan {
-        let mut plan = question.ask(fleet);
-        plan.permits.sort_by_key(|(name, _)| question.heard.iter().rposition(|heard| heard == name));
-        plan
+impl Decider for PrefersWhomItHasSeen {
+    fn plan(&self, known: &Known, state: &mut UpgradeState, time: HubTime) -> Plan {
+        let mut preferred = known.clone();
+        for (name, site) in &mut preferred.sites {
+            if state.tracker.index.member(name).is_some() {
+                let prefer = |cluster: &mut ManagedCluster| drop(cluster.labels_mut().remove(UPGRADE_PRIORITY_LABEL));
+                site.change(prefer);
+            }
+        }
+        plan(&preferred, state, time)
     }
 }
 
@@ -316,10 +399,9 @@ impl Decider for PicksByOrderOfLooks {
 struct NeverForgives;
 
 impl Decider for NeverForgives {
-    fn look(&self, facts: Facts, course: &Course, permit: Permit, now: Timestamp) -> Look {
-        let look = member::look(facts, course, permit, now);
-        let is_repaired = stored(facts.record) == Phase::Failed && matches!(look.act, Some(Act::Tell(_)));
-        Look { act: look.act.filter(|_| !is_repaired), ..look }
+    fn plan(&self, known: &Known, state: &mut UpgradeState, time: HubTime) -> Plan {
+        let has_failed = |name: &ClusterName| known.sites.get(name).is_some_and(|site| phase(site) == Phase::Failed);
+        without(plan(known, state, time), |write| told(known, write).is_some_and(|(name, _)| has_failed(&name)))
     }
 }
 
@@ -327,24 +409,53 @@ impl Decider for NeverForgives {
 struct TriesAgainWithTheSame;
 
 impl Decider for TriesAgainWithTheSame {
-    fn look(&self, facts: Facts, course: &Course, permit: Permit, now: Timestamp) -> Look {
-        let look = member::look(facts, course, permit, now);
-        let (Some(record), Some(status)) = (facts.record, facts.record.and_then(|record| record.status.as_ref()))
-        else {
-            return look;
-        };
-        // What it does about a cluster that waits again is what it would do if the cluster had never stopped.
-        let is_again = status.reason.as_deref() == Some("Retried") && status.operators_completed.is_some();
-        if !(is_again && matches!(look.act, Some(Act::Withdraw(_)))) {
-            return look;
+    fn plan(&self, known: &Known, state: &mut UpgradeState, time: HubTime) -> Plan {
+        let mut plan = plan(known, state, time);
+        for (name, site) in &known.sites {
+            let Some(record) = site.record.as_ref().filter(|_| reason(site) == Some("Retried")) else { continue };
+            let check = Part::PostAction.work_name(name.as_str(), &record.name_any());
+            let withdraws = |write: &Write| write.verb() == Verb::Delete && *write.key().name == check;
+            let is_about = |write: &Write| *write.key().namespace == *name.as_str();
+            if !plan.parallel.iter().any(|write| is_about(write) && withdraws(write)) {
+                continue;
+            }
+            plan.parallel.retain(|write| !is_about(write));
+            let mut checked = record.clone();
+            checked.status.iter_mut().for_each(|status| status.phase = Some(Phase::PostAction));
+            plan.parallel.extend(Write::status(record, &checked));
         }
-        let mut status = status.clone();
-        status.phase = Some(Phase::PostAction);
-        let mut again = record.clone();
-        again.status = Some(status.clone());
-        Look {
-            act: Some(Act::Tell(Box::new(status))),
-            ..member::look(Facts { record: Some(&again), ..facts }, course, permit, now)
+        plan
+    }
+}
+
+/// Takes the clusters of a plan for written that was dropped.
+struct ForgetsDroppedPlans;
+
+impl Decider for ForgetsDroppedPlans {
+    fn plan(&self, known: &Known, state: &mut UpgradeState, time: HubTime) -> Plan {
+        let plan = plan(known, state, time);
+        let names: Vec<_> = plan.parallel.iter().filter_map(recorded).collect();
+        names.iter().for_each(|name| state.tracker.pending.remove(name));
+        plan
+    }
+}
+
+/// Never takes note of what writes came to.
+struct RecordsNoResults;
+
+impl Decider for RecordsNoResults {
+    fn sent(&self, _: &mut UpgradeState, _: &Write, _: &WriteResult, _: Timestamp) {}
+}
+
+/// Takes all writes for sent that it plans.
+struct RecordsDroppedPlans;
+
+impl Decider for RecordsDroppedPlans {
+    fn plan(&self, known: &Known, state: &mut UpgradeState, time: HubTime) -> Plan {
+        let plan = plan(known, state, time);
+        for write in &plan.parallel {
+            state.sent::<NoAction>(PlanPart::Write(write), &WriteResult::Done, time.now);
         }
+        plan
     }
 }

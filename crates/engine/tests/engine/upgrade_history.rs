@@ -3,12 +3,17 @@
 use std::{collections::BTreeMap, fmt, time::Duration};
 
 use drover_api::reference::ClusterName;
-use drover_engine::upgrade::{member::Owner, plan};
+use drover_engine::{
+    tracker::BATCH,
+    upgrade::{member::Owner, plan},
+};
 use proptest::{collection::vec, option, prelude::*, sample::select, test_runner::TestCaseError};
 
 use crate::{
-    upgrade_site::{Ending, Script, Selected, Site},
-    upgrade_world::{Decider, Manner, Observer, PLATFORM_LIMIT, TARGETS, Wish, World},
+    sending::{Manner, manners},
+    upgrade_known::{Decision, OTHER},
+    upgrade_site::{Ending, Script, Site},
+    upgrade_world::{Decider, Observer, PLATFORM_LIMIT, TARGETS, Wish, World},
 };
 
 /// How many clusters there may be.
@@ -18,6 +23,8 @@ const CLUSTERS: usize = 5;
 #[derive(Clone)]
 pub(crate) struct History {
     wish: Wish,
+    /// How many clusters are written in one plan.
+    batch: usize,
     clusters: Vec<Beginning>,
     acts: Vec<Act>,
 }
@@ -25,7 +32,7 @@ pub(crate) struct History {
 /// One line for each part: that is what is read when a property does not hold.
 impl fmt::Debug for History {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{:?}", self.wish)?;
+        writeln!(f, "{:?}, {} in a plan", self.wish, self.batch)?;
         for (index, cluster) in self.clusters.iter().enumerate() {
             writeln!(f, "c{index}: {cluster:?}")?;
         }
@@ -70,7 +77,8 @@ enum Event {
     Retry,
     Reach(usize, bool),
     Accept(usize, bool),
-    Select(usize, Selected),
+    Select(usize, bool),
+    Decide(Decision),
     MarkCanary(usize, bool),
     Reregister(usize),
     Leave(usize),
@@ -86,7 +94,7 @@ impl History {
     pub(crate) fn world<'d>(&self, decider: &'d dyn Decider) -> World<'d> {
         let site = |beginning: &Beginning| Site {
             is_canary: beginning.is_canary,
-            selected: if beginning.is_in { Selected::In } else { Selected::Out },
+            is_selected: beginning.is_in,
             claims: beginning.claims,
             priority: beginning.priority,
             ..Site::new(beginning.runs, beginning.script)
@@ -99,7 +107,7 @@ impl History {
         {
             (hub.is_hub, hub.is_canary) = (true, false);
         }
-        World::new(decider, self.wish.clone(), sites)
+        World::new(decider, self.wish.clone(), sites).with_batches_of(self.batch)
     }
 
     /// Lets all of it happen.
@@ -134,20 +142,19 @@ impl History {
             Event::Pass(seconds) => world.pass(*seconds),
             Event::JumpBack(seconds) => world.pass(-seconds),
             Event::Restart => world.restart(),
-            Event::Target(target) => world.wish.target = *target,
-            Event::Pause(is_paused) => world.wish.is_paused = *is_paused,
-            Event::Limit(limit) => world.wish.strategy.limit = *limit,
-            Event::MaxFailures(failures) => world.wish.strategy.max_failures = *failures,
-            Event::Canaries(has_canaries) => world.wish.strategy.has_canaries = *has_canaries,
-            Event::Retry => world.wish.retried = Some(world.now),
+            Event::Target(target) => world.ask(|wish| wish.target = *target),
+            Event::Pause(is_paused) => world.ask(|wish| wish.is_paused = *is_paused),
+            Event::Limit(limit) => world.ask(|wish| wish.strategy.limit = *limit),
+            Event::MaxFailures(failures) => world.ask(|wish| wish.strategy.max_failures = *failures),
+            Event::Canaries(has_canaries) => world.ask(|wish| wish.strategy.has_canaries = *has_canaries),
+            Event::Retry => world.ask(|wish| wish.retries += 1),
             Event::Reach(cluster, is_online) => world.change(&number(cluster), |site, now| {
                 site.is_online = *is_online;
                 site.offline_since = (!is_online).then_some(now);
             }),
             Event::Accept(cluster, is) => world.change(&number(cluster), |site, _| site.is_accepted = *is),
-            Event::Select(cluster, selected) => {
-                world.change(&number(cluster), |site, _| site.selected = *selected);
-            }
+            Event::Select(cluster, is) => world.change(&number(cluster), |site, _| site.is_selected = *is),
+            Event::Decide(decision) => world.decision = *decision,
             Event::MarkCanary(cluster, is) => {
                 world.change(&number(cluster), |site, _| site.is_canary = *is && !site.is_hub);
             }
@@ -161,7 +168,7 @@ impl History {
                 site.owner = Owner::Nobody;
             }),
             Event::Other(cluster, takes) => world.change(&number(cluster), |site, _| match (&site.owner, takes) {
-                (Owner::Nobody, true) if site.is_there => site.owner = Owner::Other("default/other".to_owned()),
+                (Owner::Nobody, true) if site.is_there => site.owner = Owner::Other(OTHER.to_owned()),
                 (Owner::Other(_), false) => site.owner = Owner::Nobody,
                 _ => {}
             }),
@@ -188,11 +195,9 @@ fn name(index: usize) -> ClusterName {
 // ---- Strategies
 
 pub(crate) fn histories() -> impl Strategy<Value = History> {
-    (wishes(), vec(beginnings(), 1..=CLUSTERS), vec(acts(), 0..30)).prop_map(|(wish, clusters, acts)| History {
-        wish,
-        clusters,
-        acts,
-    })
+    let batch = select(vec![1, 2, BATCH]);
+    (wishes(), batch, vec(beginnings(), 1..=CLUSTERS), vec(acts(), 0..30))
+        .prop_map(|(wish, batch, clusters, acts)| History { wish, batch, clusters, acts })
 }
 
 /// Histories with canaries, some of which fail or take their time.
@@ -223,7 +228,7 @@ fn wishes() -> impl Strategy<Value = Wish> {
         has_post_action: post,
         may_upgrade_hub: hub,
         is_paused: false,
-        retried: None,
+        retries: 0,
     })
 }
 
@@ -268,9 +273,7 @@ fn scripts() -> impl Strategy<Value = Script> {
 }
 
 fn acts() -> impl Strategy<Value = Act> {
-    let manner = (0..8_usize, option::weighted(0.15, 0..4_usize), prop::bool::weighted(0.1))
-        .prop_map(|(order, dies_after, is_twice)| Manner { order, dies_after, is_twice });
-    (events(), option::weighted(0.8, manner)).prop_map(|(event, round)| Act { event, round })
+    (events(), option::weighted(0.8, manners())).prop_map(|(event, round)| Act { event, round })
 }
 
 fn events() -> impl Strategy<Value = Event> {
@@ -295,8 +298,8 @@ fn events() -> impl Strategy<Value = Event> {
         3 => Just(Event::Retry),
     ];
     let selection = prop_oneof![
-        4 => (cluster(), select(vec![Selected::In, Selected::In, Selected::Unsure, Selected::Out]))
-            .prop_map(|(cluster, selected)| Event::Select(cluster, selected)),
+        4 => (cluster(), is()).prop_map(|(cluster, is)| Event::Select(cluster, is)),
+        1 => select(vec![Decision::Confirmed, Decision::Unconfirmed, Decision::Undecided]).prop_map(Event::Decide),
         2 => (cluster(), is()).prop_map(|(cluster, is)| Event::MarkCanary(cluster, is)),
         1 => cluster().prop_map(Event::Reregister),
         1 => cluster().prop_map(Event::Leave),

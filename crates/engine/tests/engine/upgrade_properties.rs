@@ -7,22 +7,28 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use drover_api::{
     drover::{ClusterUpgradePhase as Phase, ClusterUpgradeStatus},
+    grammar::SetFingerprint,
     reference::ClusterName,
 };
-use drover_engine::upgrade::{
-    member::{Act, Membership, Owner, Standing},
-    naming::Part,
-    plan::{Fleet, Hold, Plan},
-    target::Place,
+use drover_engine::{
+    plan::{Plan, Write},
+    tracker::BATCH,
+    upgrade::{
+        member::{Act, Owner, Standing},
+        naming::Part,
+        plan::{Fleet, Hold, Member},
+        target::Place,
+    },
 };
 use k8s_openapi::jiff::SignedDuration;
 use proptest::prelude::*;
 
 use crate::{
     counterexample::{Checked, counterexample, holds_for_the_engine},
+    sending::{Manner, PickyServer, picky_servers},
     upgrade_history::{History, canary_histories, histories},
-    upgrade_site::Selected,
-    upgrade_world::{Decider, Engine, Moment, World, has_slot, is_under_way, phase_of},
+    upgrade_site::{Script, Site},
+    upgrade_world::{Decider, Engine, Moment, Wish, World, has_slot, is_under_way, phase_of},
 };
 
 /// Something that holds for a decider in a history.
@@ -42,7 +48,9 @@ holds_for_the_engine! {
     the_hub_is_upgraded_alone in histories();
     nobody_is_complete_without_the_check in histories();
     the_counts_are_right in histories();
-    the_same_facts_give_the_same_plan in histories();
+    a_look_at_everybody_finds_nothing_new in histories();
+    a_plan_that_is_dropped_is_made_again in histories();
+    a_quiet_fleet_is_written_nothing in histories();
     a_quiet_fleet_comes_to_rest in histories();
     a_quiet_fleet_with_canaries_comes_to_rest in canary_histories();
     late_success_repairs in histories();
@@ -65,13 +73,13 @@ fn whenever_one_is_begun_after<T>(
     mut check: impl FnMut(&World, &ClusterName, &T) -> Checked,
 ) -> Checked {
     let mut was_so = None;
-    let observe = &mut |world: &World, moment: Moment| {
+    let observe = &mut |world: &mut World, moment: Moment| {
         match moment {
             Moment::Planned(_) => was_so = Some(planned(world)),
             Moment::Acting(name, act) if begins(world, name, act).is_some() => {
                 check(world, name, was_so.as_ref().expect("it was planned"))?;
             }
-            Moment::Acting(..) => {}
+            Moment::Acting(..) | Moment::Recording(_) => {}
         }
         Ok(())
     };
@@ -85,7 +93,7 @@ fn whenever_one_is_begun(
     history: &History,
     mut check: impl FnMut(&World, &ClusterName, (Phase, Phase)) -> Checked,
 ) -> Checked {
-    let observe = &mut |world: &World, moment: Moment| {
+    let observe = &mut |world: &mut World, moment: Moment| {
         if let Moment::Acting(name, act) = moment
             && let Some(phases) = begins(world, name, act)
         {
@@ -95,6 +103,11 @@ fn whenever_one_is_begun(
     };
     history.play(decider, observe)?.settle(observe)?;
     Ok(())
+}
+
+/// Whether it is sure that nothing selects a cluster any more.
+fn has_left(world: &World, name: &ClusterName) -> bool {
+    !world.is_selected(name) && !world.is_unsure(name)
 }
 
 fn stored<'w>(world: &'w World, name: &ClusterName) -> Option<&'w ClusterUpgradeStatus> {
@@ -120,7 +133,7 @@ pub(crate) fn a_paused_upgrade_starts_nobody(decider: &dyn Decider, history: &Hi
 
 pub(crate) fn nobody_is_begun_beyond_the_failure_budget(decider: &dyn Decider, history: &History) -> Checked {
     let failed = |world: &World| {
-        let is_counted = |name: &&ClusterName| world.sites[*name].selected == Selected::In && world.is_current(name);
+        let is_counted = |name: &&ClusterName| world.is_selected(name) && world.is_current(name);
         // Who was not begun has not failed for what is rolled out.
         let was_begun = |name: &&ClusterName| {
             let status = world.sites[*name].own_record().and_then(|record| record.status.as_ref());
@@ -142,7 +155,7 @@ pub(crate) fn the_hub_is_upgraded_alone(decider: &dyn Decider, history: &History
         // Who leaves before it has begun is as good as gone.
         let is_busy = |other: &ClusterName| {
             let phase = world.phase(other);
-            has_slot(phase) || (is_under_way(phase) && world.sites[other].selected != Selected::Out)
+            has_slot(phase) || (is_under_way(phase) && !has_left(world, other))
         };
         let is_alone = if world.sites[name].is_hub {
             !others().any(|(other, _)| is_busy(other))
@@ -162,7 +175,7 @@ pub(crate) fn nothing_passes_a_shut_gate(decider: &dyn Decider, history: &Histor
             return Ok(());
         }
         let target = world.wish.target();
-        let passed = world.passed.as_ref().filter(|passed| passed.target == *target.name());
+        let passed = world.passed().filter(|passed| passed.target == *target.name());
         let soak = SignedDuration::try_from(world.wish.strategy.soak).expect("a duration");
         prop_assert!(passed.is_some_and(|passed| passed.time + soak <= world.now), "{name}: {phases:?}");
         Ok(())
@@ -170,9 +183,10 @@ pub(crate) fn nothing_passes_a_shut_gate(decider: &dyn Decider, history: &Histor
 }
 
 pub(crate) fn a_gate_opens_for_canaries_that_are_done(decider: &dyn Decider, history: &History) -> Checked {
-    let observe = &mut |world: &World, moment: Moment| {
-        let Moment::Planned(plan) = moment else { return Ok(()) };
-        let Some(passed) = plan.passed.as_ref().filter(|passed| Some(*passed) != world.passed.as_ref()) else {
+    let observe = &mut |world: &mut World, moment: Moment| {
+        let Moment::Recording(status) = moment else { return Ok(()) };
+        let is_new = |target: &SetFingerprint| world.passed().is_none_or(|passed| passed.target != *target);
+        let Some(passed) = status.canaries_passed.as_ref().filter(|passed| is_new(&passed.target)) else {
             return Ok(());
         };
         let target = world.wish.target();
@@ -195,7 +209,7 @@ pub(crate) fn nobody_is_begun_once_a_canary_has_failed(decider: &dyn Decider, hi
     };
     whenever_one_is_begun_after(decider, history, failed, |world, name, failed| {
         let target = world.wish.target();
-        let has_passed = world.passed.as_ref().is_some_and(|passed| passed.target == *target.name());
+        let has_passed = world.passed().is_some_and(|passed| passed.target == *target.name());
         // Who has begun before may do what is left.
         let is_resumed = stored(world, name).is_some_and(|status| status.platform_completed.is_some());
         if !world.wish.strategy.has_canaries || has_passed || (is_resumed && world.is_canary(name)) {
@@ -209,7 +223,7 @@ pub(crate) fn nobody_is_begun_once_a_canary_has_failed(decider: &dyn Decider, hi
 // ---- To whom
 
 pub(crate) fn only_who_can_be_upgraded_is(decider: &dyn Decider, history: &History) -> Checked {
-    let observe = &mut |world: &World, moment: Moment| {
+    let observe = &mut |world: &mut World, moment: Moment| {
         let Moment::Acting(name, act) = moment else { return Ok(()) };
         let site = &world.sites[name];
         if let Act::Send(Part::Platform | Part::Operators, _) = act {
@@ -233,7 +247,7 @@ pub(crate) fn only_who_is_selected_is_begun(decider: &dyn Decider, history: &His
         let site = &world.sites[name];
         // Whose platform is upgraded does what is left, selected or not.
         let goes_on = from == Phase::Waiting && matches!(to, Phase::Operators | Phase::PostAction);
-        let is_selected = site.selected == Selected::In || (goes_on && site.selected == Selected::Out);
+        let is_selected = world.is_selected(name) || (goes_on && !world.is_unsure(name));
         prop_assert!(is_selected && site.is_there, "{name}: {from:?} to {to:?}");
         Ok(())
     })
@@ -241,7 +255,7 @@ pub(crate) fn only_who_is_selected_is_begun(decider: &dyn Decider, history: &His
 
 pub(crate) fn each_cluster_is_asked_once(decider: &dyn Decider, history: &History) -> Checked {
     let mut asked = BTreeSet::new();
-    let observe = &mut |world: &World, moment: Moment| {
+    let observe = &mut |world: &mut World, moment: Moment| {
         let Moment::Acting(name, Act::Send(Part::Platform, _)) = moment else { return Ok(()) };
         let site = &world.sites[name];
         let record = site.record.as_ref().expect("what is sent is recorded before");
@@ -258,11 +272,11 @@ pub(crate) fn each_cluster_is_asked_once(decider: &dyn Decider, history: &Histor
 }
 
 pub(crate) fn a_target_stays_while_a_cluster_is_under_way(decider: &dyn Decider, history: &History) -> Checked {
-    let observe = &mut |world: &World, moment: Moment| {
+    let observe = &mut |world: &mut World, moment: Moment| {
         if let Moment::Acting(name, Act::Retarget(_) | Act::Drop) = moment {
             // Who is not selected any more can still go before it has begun.
             let phase = world.phase(name);
-            let can_go = phase == Phase::PreAction && world.sites[name].selected == Selected::Out;
+            let can_go = phase == Phase::PreAction && has_left(world, name);
             prop_assert!(!is_under_way(phase) || can_go, "{} is in {:?}", name, phase);
         }
         Ok(())
@@ -274,7 +288,7 @@ pub(crate) fn a_target_stays_while_a_cluster_is_under_way(decider: &dyn Decider,
 pub(crate) fn nobody_is_complete_without_the_check(decider: &dyn Decider, history: &History) -> Checked {
     // The clusters that were asked for something, with their records and what those were about.
     let mut changed = BTreeSet::new();
-    let observe = &mut |world: &World, moment: Moment| {
+    let observe = &mut |world: &mut World, moment: Moment| {
         let Moment::Acting(name, act) = moment else { return Ok(()) };
         let record = world.sites[name].record.as_ref();
         let which = record.map(|record| (name.clone(), record.metadata.uid.clone(), record.metadata.generation));
@@ -295,14 +309,14 @@ pub(crate) fn nobody_is_complete_without_the_check(decider: &dyn Decider, histor
 // ---- Counts and plans
 
 /// All that can be seen of a fleet.
-fn seen(fleet: &Fleet) -> impl PartialEq + std::fmt::Debug {
+fn seen(fleet: &Fleet) -> impl PartialEq + std::fmt::Debug + use<> {
     let members: BTreeMap<_, _> = fleet.members().map(|(name, member)| (name.clone(), member.clone())).collect();
     let failed: Vec<_> = fleet.failed().cloned().collect();
     (members, fleet.tally().clone(), fleet.canaries().clone(), failed, fleet.failed_canary().cloned())
 }
 
 pub(crate) fn the_counts_are_right(decider: &dyn Decider, history: &History) -> Checked {
-    let observe = &mut |world: &World, moment: Moment| {
+    let observe = &mut |world: &mut World, moment: Moment| {
         let Moment::Planned(_) = moment else { return Ok(()) };
         let count = |is: fn(&Standing) -> bool| {
             let members = world.fleet().members().filter(|(_, member)| is(&member.standing));
@@ -330,14 +344,53 @@ pub(crate) fn the_counts_are_right(decider: &dyn Decider, history: &History) -> 
     Ok(())
 }
 
-pub(crate) fn the_same_facts_give_the_same_plan(decider: &dyn Decider, history: &History) -> Checked {
-    let observe = &mut |world: &World, moment: Moment| {
+/// The same clusters, counted anew in that order.
+fn counted_anew<'a>(members: impl Iterator<Item = (&'a ClusterName, &'a Member)>) -> Fleet {
+    let mut fleet = Fleet::default();
+    members.for_each(|(name, member)| fleet.update(name, Some(member.clone())));
+    fleet
+}
+
+/// The same clusters, but for how long each took: that goes on until it is stored, which may take more than one batch.
+fn without_times(fleet: &Fleet) -> Fleet {
+    let timeless = |(name, member): (&ClusterName, &Member)| (name.clone(), Member { took: None, ..member.clone() });
+    let members: Vec<_> = fleet.members().map(timeless).collect();
+    counted_anew(members.iter().map(|(name, member)| (name, member)))
+}
+
+pub(crate) fn a_look_at_everybody_finds_nothing_new(decider: &dyn Decider, history: &History) -> Checked {
+    let observe = &mut |world: &mut World, moment: Moment| {
+        let Moment::Planned(_) = moment else { return Ok(()) };
+        let found = seen(world.fleet());
+        let members: Vec<_> = world.fleet().members().collect();
+        prop_assert_eq!(&found, &seen(&counted_anew(members.iter().copied())), "something is counted twice");
+        prop_assert_eq!(&found, &seen(&counted_anew(members.into_iter().rev())), "counts depend on the order");
+        let found = seen(&without_times(world.fleet()));
+        world.plan_after_resync();
+        prop_assert_eq!(found, seen(&without_times(world.fleet())), "a wake-up is lost");
+        Ok(())
+    };
+    history.play(decider, observe)?.settle(observe)?;
+    Ok(())
+}
+
+/// What a plan sends.
+fn sends(plan: &Plan) -> Vec<Write> {
+    plan.ordered.iter().chain(&plan.parallel).cloned().collect()
+}
+
+pub(crate) fn a_plan_that_is_dropped_is_made_again(decider: &dyn Decider, history: &History) -> Checked {
+    let observe = &mut |world: &mut World, moment: Moment| {
         let Moment::Planned(plan) = moment else { return Ok(()) };
-        for names in [world.sites.keys().cloned().collect::<Vec<_>>(), world.sites.keys().rev().cloned().collect()] {
-            let (fleet, anew) = world.anew(names.into_iter());
-            prop_assert_eq!(seen(world.fleet()), seen(&fleet), "a wake-up is lost, or something is counted twice");
-            prop_assert_eq!(plan, &anew);
+        let mut plan = plan.clone();
+        // One that is to be followed by another at once may have found out something that the next is made by.
+        for _ in 0..=world.sites.len() {
+            let again = world.plan();
+            prop_assert!(plan.wake == Some(world.now) || sends(&plan) == sends(&again), "{:?} {:?}", plan, again);
+            plan = again;
         }
+        prop_assert_eq!(sends(&plan), sends(&world.plan()));
+        prop_assert_eq!(sends(&plan), sends(&world.plan_after_resync()));
         Ok(())
     };
     history.play(decider, observe)?.settle(observe)?;
@@ -347,12 +400,11 @@ pub(crate) fn the_same_facts_give_the_same_plan(decider: &dyn Decider, history: 
 // ---- The end
 
 pub(crate) fn a_quiet_fleet_comes_to_rest(decider: &dyn Decider, history: &History) -> Checked {
-    let nothing = &mut |_: &World, _: Moment| Ok(());
+    let nothing = &mut |_: &mut World, _: Moment| Ok(());
     let mut world = history.play(decider, nothing)?;
-    let plan = world.settle(nothing)?;
-    let Some(plan) = plan else { return Err(TestCaseError::fail("there is always something to do")) };
+    let hold = world.settle(nothing)?;
     for name in world.sites.keys() {
-        is_explained(&world, name, &plan)?;
+        is_explained(&world, name, hold.as_ref())?;
         is_tidy(&world, name)?;
     }
     Ok(())
@@ -363,9 +415,11 @@ pub(crate) fn a_quiet_fleet_with_canaries_comes_to_rest(decider: &dyn Decider, h
 }
 
 /// Whether it can be told why a cluster is where it is.
-fn is_explained(world: &World, name: &ClusterName, plan: &Plan) -> Checked {
+fn is_explained(world: &World, name: &ClusterName, hold: Option<&Hold>) -> Checked {
     let site = &world.sites[name];
-    let Membership::In { .. } = site.membership() else { return Ok(()) };
+    if !world.is_selected(name) {
+        return Ok(());
+    }
     if !site.is_there {
         prop_assert!(site.record.is_none(), "{} is gone, and its record is not", name);
         return Ok(());
@@ -379,7 +433,7 @@ fn is_explained(world: &World, name: &ClusterName, plan: &Plan) -> Checked {
         let is_restless = |member: &drover_engine::upgrade::plan::Member| !member.standing.is_at_rest();
         world.fleet().members().any(|(other, member)| other != name && is_restless(member))
     };
-    let is_held = plan.hold.is_some() || (site.is_hub && is_waiting_for_others());
+    let is_held = hold.is_some() || (site.is_hub && is_waiting_for_others());
     let is_explained = match (world.phase(name), reason) {
         (Phase::Complete | Phase::Failed, _) => world.is_current(name),
         (Phase::Waiting, "Offline") => !site.is_online,
@@ -392,10 +446,9 @@ fn is_explained(world: &World, name: &ClusterName, plan: &Plan) -> Checked {
         (Phase::Waiting, "Queued" | "Resuming") | (Phase::PreAction, "Prepared") => is_held,
         _ => false,
     };
-    prop_assert!(is_explained, "{} is in {:?}: {}; {:?}", name, world.phase(name), reason, plan.hold);
-    if let Some(Hold::Canaries { .. }) = plan.hold {
-        let is_unsure = |canary: &ClusterName| world.sites[canary].selected == Selected::Unsure;
-        let is_stuck = |canary: &ClusterName| world.phase(canary) == Phase::Waiting || is_unsure(canary);
+    prop_assert!(is_explained, "{} is in {:?}: {}; {:?}", name, world.phase(name), reason, hold);
+    if let Some(Hold::Canaries { .. }) = hold {
+        let is_stuck = |canary: &ClusterName| world.phase(canary) == Phase::Waiting || world.is_unsure(canary);
         prop_assert!(world.canaries().any(is_stuck), "the canaries do not get on");
     }
     Ok(())
@@ -421,8 +474,54 @@ fn is_tidy(world: &World, name: &ClusterName) -> Checked {
     Ok(())
 }
 
+pub(crate) fn a_quiet_fleet_is_written_nothing(decider: &dyn Decider, history: &History) -> Checked {
+    let nothing = &mut |_: &mut World, _: Moment| Ok(());
+    let mut world = history.play(decider, nothing)?;
+    world.settle(nothing)?;
+    prop_assert_eq!(sends(&world.plan_after_resync()), []);
+    world.restart();
+    for _ in 0..2 {
+        // A hub that has just started counts anew how long an action takes, which may show in the counts of the upgrade.
+        prop_assert_eq!(world.plan().parallel.iter().find_map(|write| world.act_of(write)), None, "after a restart");
+    }
+    Ok(())
+}
+
+// ---- Batches
+
+/// Whether every cluster is written within as many plans as there are batches, whatever becomes of the others.
+pub(crate) fn every_cluster_has_its_turn(decider: &dyn Decider, server: &PickyServer) -> Checked {
+    let name = |number: usize| ClusterName::from(format!("c{number:03}").as_str());
+    let sites = (0..server.accepts.len()).map(|number| (name(number), Site::new("4.11.9", Script::well())));
+    let mut world = World::new(decider, Wish::plain(), sites.collect()).with_batches_of(server.batch);
+    let rejected = (0..server.accepts.len()).filter(|number| !server.accepts[*number]).map(name);
+    world.rejects = rejected.collect();
+    let manner = Manner { drops: server.drops, ..Manner::default() };
+    for _ in 0..server.accepts.len().div_ceil(server.batch) {
+        world.round(manner, &mut |_, _| Ok(()))?;
+    }
+    for name in world.sites.keys() {
+        prop_assert!(world.asked.contains(name), "{} has had no turn", name);
+        prop_assert_eq!(world.sites[name].record.is_some(), !world.rejects.contains(name), "{}", name);
+    }
+    Ok(())
+}
+
+#[test]
+fn every_cluster_has_its_turn_in_every_fleet() {
+    if let Some(case) = counterexample(&picky_servers(), |server| every_cluster_has_its_turn(&Engine, &server)) {
+        panic!("{case}");
+    }
+}
+
+#[test]
+fn every_cluster_has_its_turn_in_a_fleet_of_several_batches() {
+    let accepts = (0..2 * BATCH + 10).map(|number| number >= BATCH + 5).collect();
+    every_cluster_has_its_turn(&Engine, &PickyServer { batch: BATCH, accepts, drops: 1 }).expect("nobody starves");
+}
+
 pub(crate) fn late_success_repairs(decider: &dyn Decider, history: &History) -> Checked {
-    let nothing = &mut |_: &World, _: Moment| Ok(());
+    let nothing = &mut |_: &mut World, _: Moment| Ok(());
     let mut world = history.play(decider, nothing)?;
     world.settle(nothing)?;
     for (name, site) in &world.sites {
@@ -439,7 +538,7 @@ pub(crate) fn late_success_repairs(decider: &dyn Decider, history: &History) -> 
 pub(crate) fn a_retry_is_a_new_attempt(decider: &dyn Decider, history: &History) -> Checked {
     // The works that were there when it was asked to try again.
     let mut former: BTreeMap<(ClusterName, Part), u32> = BTreeMap::new();
-    let observe = &mut |world: &World, moment: Moment| {
+    let observe = &mut |world: &mut World, moment: Moment| {
         let Moment::Acting(name, Act::Tell(status)) = moment else { return Ok(()) };
         let works = &world.sites[name].works;
         let part = match status.reason.as_deref() {

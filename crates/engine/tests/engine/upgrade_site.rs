@@ -9,15 +9,7 @@ use drover_api::{
         ManifestWork, ManifestWorkStatus, StatusFeedback,
     },
 };
-use drover_engine::{
-    upgrade::{
-        member::{Membership, Owner},
-        naming::Part,
-        operator_work,
-        platform::Order,
-    },
-    workreport::Note,
-};
+use drover_engine::upgrade::{member::Owner, naming::Part, operator_work};
 use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::{Condition, Time},
     jiff::Timestamp,
@@ -61,30 +53,23 @@ impl Script {
     }
 }
 
-/// A work, with what the hub has noted down on it.
+/// A work.
 #[derive(Clone, Debug)]
 pub(crate) struct SiteWork {
     pub(crate) work: ManifestWork,
-    pub(crate) note: Note,
     /// By which it is told from another of its part.
     pub(crate) number: u32,
     /// When the agent took it up.
     taken_up: Option<Timestamp>,
 }
 
-/// Whether a cluster is selected.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Selected {
-    In,
-    Unsure,
-    Out,
-}
-
 /// A cluster as it is, and what is stored for it.
 #[expect(clippy::struct_excessive_bools, reason = "each of them changes by itself")]
 #[derive(Clone, Debug)]
 pub(crate) struct Site {
-    pub(crate) selected: Selected,
+    /// How often it, its record or its works have changed: the resource version of all of them.
+    pub(crate) version: u64,
+    pub(crate) is_selected: bool,
     /// Whether it is selected as a canary, whether it is upgraded or not.
     pub(crate) is_canary: bool,
     pub(crate) is_there: bool,
@@ -112,7 +97,8 @@ pub(crate) struct Site {
 impl Site {
     pub(crate) fn new(runs: &str, script: Script) -> Self {
         Self {
-            selected: Selected::In,
+            version: 1,
+            is_selected: true,
             is_canary: false,
             is_there: true,
             incarnation: 1,
@@ -142,14 +128,6 @@ impl Site {
         self.record.as_ref().filter(|record| record.spec.cluster_uid == Some(self.uid()) && self.is_there)
     }
 
-    pub(crate) fn membership(&self) -> Membership {
-        match self.selected {
-            Selected::In => Membership::In { is_canary: self.is_canary },
-            Selected::Unsure => Membership::Unsure,
-            Selected::Out => Membership::Out,
-        }
-    }
-
     /// What the agent has said last of the ClusterVersion, in whichever work: the version, and whether the cluster has got there.
     pub(crate) fn reported(&self) -> Option<(String, bool)> {
         let work = [Part::Platform, Part::Preflight].into_iter().find_map(|part| self.works.get(&part))?;
@@ -161,23 +139,20 @@ impl Site {
 
     // ---- What the hub does
 
-    pub(crate) fn send(&mut self, part: Part, order: &Order, now: Timestamp) {
-        let note = Note { set: order.name.clone(), since: now };
-        match self.works.get_mut(&part) {
-            Some(site) if site.work.metadata.deletion_timestamp.is_some() => {}
-            Some(site) if site.note.set == order.name => {}
-            Some(site) => {
-                site.work.spec = order.spec.as_ref().clone();
-                site.work.metadata.generation = site.work.metadata.generation.map(|generation| generation + 1);
-                site.note = note;
-            }
-            None => {
-                let mut work = ManifestWork::new(part.label(), order.spec.as_ref().clone());
-                work.metadata.generation = Some(1);
-                self.made += 1;
-                self.works.insert(part, SiteWork { work, note, number: self.made, taken_up: None });
-            }
+    /// Stores a work as the hub has written it.
+    pub(crate) fn store(&mut self, part: Part, mut written: ManifestWork) {
+        written.metadata.resource_version = Some(self.version.to_string());
+        if let Some(site) = self.works.get_mut(&part) {
+            let is_other = site.work.spec != written.spec;
+            written.metadata.generation =
+                site.work.metadata.generation.map(|generation| generation + i64::from(is_other));
+            written.status = site.work.status.take();
+            site.work = written;
+            return;
         }
+        self.made += 1;
+        (written.metadata.generation, written.metadata.uid) = (Some(1), Some(format!("work-{}", self.made)));
+        self.works.insert(part, SiteWork { work: written, number: self.made, taken_up: None });
     }
 
     // ---- What the agent does
@@ -203,9 +178,11 @@ impl Site {
             site.taken_up.get_or_insert(now);
             if site.work.status.as_ref() != Some(&report) {
                 site.work.status = Some(report);
+                site.work.metadata.resource_version = Some((self.version + 1).to_string());
                 has_changed = true;
             }
         }
+        self.version += u64::from(has_changed);
         has_changed
     }
 

@@ -3,7 +3,10 @@
 mod assignment;
 mod upkeep;
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use drover_api::{
     drover::RolloutProgress,
@@ -29,8 +32,8 @@ use super::{
 use crate::{
     plan::{ObjectKey, Plan, Write},
     presence::{self, Decided, FleetFacts, Leave, Source, Unclear, Unselected},
-    rollout::{Entry, Goal, Plan as RolloutPlan, Rollout, Sets, Wish, member::Selection, strategy::Strategy},
-    tracker::{BATCH, Observation},
+    rollout::{Entry, Give, Goal, Plan as RolloutPlan, Rollout, Sets, Wish, member::Selection, strategy::Strategy},
+    tracker::Observation,
 };
 
 /// One set of works, with everything that it is planned from.
@@ -41,6 +44,14 @@ pub(super) struct ReplicaSetPlanner<'a, F> {
     template: &'a WorkTemplate,
     placements: Vec<ListedPlacement<'a>>,
     now: Timestamp,
+}
+
+/// What is to be done about one cluster.
+#[derive(Default)]
+struct ClusterStep<'a> {
+    /// It is assigned the template.
+    give: Option<&'a Give>,
+    writes: Vec<Write>,
 }
 
 /// A placement in the list of a set.
@@ -69,23 +80,39 @@ impl<'a, F: ReplicaSetFacts> ReplicaSetPlanner<'a, F> {
     pub(super) fn plan(&self, state: &mut ReplicaSetState) -> (Plan<F::Action>, usize) {
         let observed = self.observe_clusters(state);
         let rollout = self.plan_rollout(state);
-        let (mut plan, mut again) = (Plan::default(), None);
+        let (mut plan, mut again, mut is_more) = (Plan::default(), None, false);
         if self.template.obstacle.is_none() {
-            for give in rollout.gives.iter().take(BATCH) {
-                self.assign(give, &mut plan);
-            }
             let (removals, later) = self.removals(state, &rollout);
-            plan.parallel.extend(removals);
-            plan.parallel.extend(self.upkeep(state, &observed, &rollout.gives));
+            let mut steps = self.upkeep(state, &observed, &rollout.gives);
+            removals.into_iter().for_each(|(cluster, write)| steps.entry(cluster).or_default().writes.push(write));
+            for give in &rollout.gives {
+                steps.entry(give.cluster.clone()).or_default().give = Some(give);
+            }
+            is_more = self.carry_out(steps, state, &mut plan);
             again = later;
         }
-        let is_more = plan.actions.len() + plan.parallel.len() > BATCH || rollout.gives.len() > BATCH;
-        plan.parallel.truncate(BATCH - plan.actions.len());
         state.courses = rollout.courses;
         let due = self.update_status(state, &mut plan);
         let wake = [rollout.wake, again, due, state.tracker.wake(), is_more.then_some(self.now)];
         plan.wake = wake.into_iter().flatten().min();
         (plan, observed.len())
+    }
+
+    /// Writes what is to be done about the clusters whose turn it is. Returns whether there are more.
+    fn carry_out(
+        &self,
+        steps: BTreeMap<ClusterName, ClusterStep<'_>>,
+        state: &mut ReplicaSetState,
+        plan: &mut Plan<F::Action>,
+    ) -> bool {
+        let (steps, is_more) = state.tracker.pending.take(steps);
+        for (_, step) in steps {
+            if let Some(give) = step.give {
+                self.assign(give, plan);
+            }
+            plan.parallel.extend(step.writes);
+        }
+        is_more
     }
 
     /// Brings the derived states of clusters up to date: of those that have changed, or of all if what
@@ -224,7 +251,7 @@ impl<'a, F: ReplicaSetFacts> ReplicaSetPlanner<'a, F> {
         &self,
         state: &mut ReplicaSetState,
         planned: &RolloutPlan<Template>,
-    ) -> (Vec<Write>, Option<Timestamp>) {
+    ) -> (Vec<(ClusterName, Write)>, Option<Timestamp>) {
         let are_clear = self.placements.iter().all(|listed| listed.decided.is_ok());
         if !are_clear || self.placements.is_empty() {
             state.tracker.absences.values_mut().for_each(|absence| *absence = None);
@@ -242,7 +269,10 @@ impl<'a, F: ReplicaSetFacts> ReplicaSetPlanner<'a, F> {
                 keeps_clusters: self.facts.keeps_clusters(),
             };
             match presence::leave(&unselected, self.now) {
-                Leave::Now => writes.extend(self.work_on(cluster).filter(|work| !work.is_leaving()).map(Write::delete)),
+                Leave::Now => {
+                    let work = self.work_on(cluster).filter(|work| !work.is_leaving());
+                    writes.extend(work.map(|work| (cluster.clone(), Write::delete(work))));
+                }
                 Leave::Later { known, again: time } => {
                     *absence = Some(known);
                     again = again.into_iter().chain(time).min();

@@ -12,7 +12,7 @@ use super::{revision::Template, tally::Tally};
 use crate::{
     plan::{PlanPart, PlanStep, WriteResult},
     rollout::{Course, Rollout},
-    tracker::{Dirty, KeyState, Tracker},
+    tracker::{Batches, Dirty, KeyState, Tracker},
 };
 
 /// What is kept of a set of works from one plan to the next.
@@ -70,6 +70,14 @@ impl KeyState for ReplicaSetState {
 }
 
 impl ReplicaSetState {
+    /// A state whose plans write this many clusters at most. Production uses the default.
+    #[must_use]
+    pub fn with_batches_of(size: usize) -> Self {
+        let mut state = Self::default();
+        state.tracker.pending = Batches::of_size(size);
+        state
+    }
+
     /// Records what a part of a plan came to.
     pub fn sent<A: PlanStep>(&mut self, part: PlanPart<'_, A>, result: &WriteResult, now: Timestamp) {
         self.tracker.sent::<ManifestWorkReplicaSet, A>(part, result, now);

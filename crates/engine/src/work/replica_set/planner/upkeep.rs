@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use drover_api::{names::PROVEN_ANNOTATION, reference::ClusterName};
 use kube::ResourceExt;
 
-use super::ReplicaSetPlanner;
+use super::{ClusterStep, ReplicaSetPlanner};
 use crate::{
     manifestwork::WorkPatch,
     plan::Write,
@@ -16,12 +16,12 @@ use crate::{
 impl<F: ReplicaSetFacts> ReplicaSetPlanner<'_, F> {
     /// Corrects the works of the clusters that were observed. One that is assigned the template gets
     /// everything in one write.
-    pub(super) fn upkeep(
+    pub(super) fn upkeep<'g>(
         &self,
         state: &mut ReplicaSetState,
         observed: &BTreeSet<ClusterName>,
         gives: &[Give],
-    ) -> Vec<Write> {
+    ) -> BTreeMap<ClusterName, ClusterStep<'g>> {
         let assigned: BTreeSet<_> = gives.iter().map(|give| &give.cluster).collect();
         let mut steps = BTreeMap::new();
         for cluster in observed {
@@ -32,10 +32,10 @@ impl<F: ReplicaSetFacts> ReplicaSetPlanner<'_, F> {
                 state.tracker.pending.remove(cluster);
             }
             if !found.is_empty() {
-                steps.insert(cluster.clone(), found);
+                steps.insert(cluster.clone(), ClusterStep { give: None, writes: found });
             }
         }
-        state.tracker.pending.take(steps).into_iter().flat_map(|(_, writes)| writes).collect()
+        steps
     }
 
     fn correct(&self, cluster: &ClusterName, state: &ReplicaSetState) -> Vec<Write> {
