@@ -98,21 +98,31 @@ impl Pace {
 
     /// Takes note of how a write went.
     fn learn(&self, pass: &Pass, verdict: &Verdict<'_>) {
-        let now = self.0.clock.tick();
-        let (was_slow, is_slow, limit) = {
-            let mut throttle = self.throttle();
-            let was_slow = throttle.is_slow();
-            match verdict {
-                Verdict::Fine => throttle.answered(pass, now),
-                Verdict::TooMuch { pause, .. } => throttle.refused(pass, *pause, now),
-            }
-            (was_slow, throttle.is_slow(), throttle.limit())
-        };
+        let change = self.adjust(pass, verdict);
+        let limit = self.throttle().limit();
         self.0.metrics.may_write(limit);
-        match verdict {
-            Verdict::TooMuch { failure, .. } if !was_slow => warn!(%failure, limit, "writing more slowly"),
-            Verdict::Fine if was_slow && !is_slow => info!("writing at full speed again"),
+        match (change, verdict) {
+            (Some(SpeedChange::Slower), Verdict::TooMuch { failure, .. }) => {
+                warn!(%failure, limit, "writing more slowly");
+            }
+            (Some(SpeedChange::FullSpeed), _) => info!("writing at full speed again"),
             _ => {}
+        }
+    }
+
+    /// Adjusts the throttle. Returns what is logged, once for each time that the server is too busy.
+    fn adjust(&self, pass: &Pass, verdict: &Verdict<'_>) -> Option<SpeedChange> {
+        let now = self.0.clock.tick();
+        let mut throttle = self.throttle();
+        let was_slow = throttle.is_slow();
+        match verdict {
+            Verdict::Fine => throttle.answered(pass, now),
+            Verdict::TooMuch { pause, .. } => throttle.refused(pass, *pause, now),
+        }
+        match (was_slow, throttle.is_slow()) {
+            (false, true) => Some(SpeedChange::Slower),
+            (true, false) => Some(SpeedChange::FullSpeed),
+            (false, false) | (true, true) => None,
         }
     }
 
@@ -125,6 +135,15 @@ impl fmt::Debug for Pace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Pace").field(&*self.throttle()).finish()
     }
+}
+
+/// How the limit of writes in flight changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SpeedChange {
+    /// From no limit but the fixed one to a lower one.
+    Slower,
+    /// Back to the fixed one.
+    FullSpeed,
 }
 
 /// What one write tells about the server.
@@ -259,20 +278,6 @@ mod tests {
         (manual, pace)
     }
 
-    /// What was logged.
-    #[derive(Clone, Default)]
-    struct Ink(Arc<Mutex<Vec<u8>>>);
-
-    impl io::Write for Ink {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().write(bytes)
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
     fn refusal(code: u16, pause: u32) -> kube::Error {
         let details = StatusDetails {
             name: String::new(),
@@ -337,31 +342,27 @@ mod tests {
         assert!(!pace.throttle().is_slow());
     }
 
-    #[tokio::test]
-    async fn that_it_goes_slower_and_that_this_is_over_is_told_once() {
-        let ink = Ink::default();
-        let pen = ink.clone();
-        let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || pen.clone()).finish();
-        let _listening = tracing::subscriber::set_default(subscriber);
+    #[test]
+    fn slower_writes_and_their_end_are_reported_once() {
         let (manual, pace) = pace();
+        let busy = |code, pause| Failure::from(refusal(code, pause));
+        let mut changes = Vec::new();
+        let mut adjust = |verdict: &Verdict<'_>| {
+            let place = pace.try_begin().expect("there is room");
+            changes.extend(pace.adjust(&place.pass, verdict));
+        };
         for _ in 0..2 {
-            for answer in [Err(refusal(429, 3)), Err(refusal(503, 0)), Ok(())] {
-                let place = pace.try_begin().expect("there is room");
-                drop(place.send(async { answer }).await);
+            for failure in [busy(429, 3), busy(503, 0)] {
+                adjust(&failure.verdict().expect("it is too much"));
                 manual.advance(Duration::from_secs(3));
             }
+            adjust(&Verdict::Fine);
             manual.advance(Duration::from_mins(1));
-            for _ in 0..2 {
-                let place = pace.try_begin().expect("there is room");
-                place.send(async { Ok(()) }).await.expect("it is written");
-            }
+            adjust(&Verdict::Fine);
+            adjust(&Verdict::Fine);
         }
-        let told = String::from_utf8(ink.0.lock().clone()).unwrap();
-        let lines: Vec<_> = told.lines().collect();
-        assert_eq!(lines.len(), 4, "{told}");
-        for (line, what) in lines.iter().zip(["more slowly", "full speed", "more slowly", "full speed"]) {
-            assert!(line.contains(what), "{line}");
-        }
+        let expected = [SpeedChange::Slower, SpeedChange::FullSpeed].repeat(2);
+        assert_eq!(changes, expected);
     }
 
     #[tokio::test]

@@ -305,8 +305,10 @@ fn member_that_was_not_observed_is_more_to_do() {
     let mut batches = Batches::of_size(2);
     (0..3).for_each(|number| batches.insert(name(number)));
     let observed = batches.next_batch();
-    observed.iter().for_each(|cluster| batches.remove(cluster));
-    let (taken, is_more) = batches.take(BTreeMap::<ClusterName, ()>::new());
+    for cluster in &observed {
+        batches.remove(cluster);
+    }
+    let (taken, is_more) = batches.take(BTreeMap::<ClusterName, u8>::new());
     assert_eq!((taken.len(), is_more), (0, true), "nothing was left to do about those that were observed");
     assert_eq!(next_turn(&mut batches), [name(2)]);
 }

@@ -128,7 +128,7 @@ fn keeps_window_and_groups(history: &History, fault: Option<Fault>) -> Checked {
 
 #[test]
 fn works_that_record_nothing_or_too_early_are_caught() {
-    for fault in [Fault::RecordsNothing, Fault::RecordsTooEarly] {
+    for fault in [Fault::KeepsNoProof, Fault::RecordsTooEarly] {
         let found = counterexample_of(&histories(), 1024, 0, |history| keeps_window_and_groups(&history, Some(fault)));
         assert!(found.is_some(), "{fault:?}");
     }

@@ -14,6 +14,7 @@ use drover_api::{
 };
 use drover_engine::{
     condition::Holds,
+    manifestwork::NewWork,
     plan::{ObjectKey, Plan, PlanPart, PlanStep, Verb, Write, WriteResult},
     presence::{FleetFacts, Known as KnownObject},
     revision::markers::{Proof, Verdict},
@@ -88,7 +89,7 @@ pub(crate) enum Event {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// No work records that its cluster ran the template.
-    RecordsNothing,
+    KeepsNoProof,
     /// Every work says that its cluster ran the template, as soon as it is given.
     RecordsTooEarly,
     /// What the writes of a plan came to is not recorded.
@@ -99,7 +100,7 @@ pub(crate) enum Fault {
 
 /// Creates a work.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Create(PlacedWork);
+pub(crate) struct Create(NewWork);
 
 impl PlanStep for Create {
     fn verb(&self) -> Verb {
@@ -178,7 +179,7 @@ impl ReplicaSetFacts for Known {
         self.selected.get(cluster)
     }
 
-    fn create(&self, work: PlacedWork) -> Create {
+    fn create(&self, work: NewWork) -> Create {
         Create(work)
     }
 }
@@ -360,7 +361,7 @@ impl World {
     /// The hub hears of a change of a cluster or of its work.
     fn hear(&mut self, name: &ClusterName) {
         match self.works.get(name) {
-            Some(stored) => drop(self.known.works.insert(name.clone(), PlacedWork::from(stored.work.clone()))),
+            Some(stored) => drop(self.known.works.insert(name.clone(), view(&stored.work))),
             None => drop(self.known.works.remove(name)),
         }
         self.dirty.merge(Dirty::member(name));
@@ -468,19 +469,19 @@ impl World {
         };
         let former = self.works.remove(name);
         let mut stored = match (write.verb(), former) {
-            (Verb::Patch, Some(former)) => recorded(former, &body),
-            (_, former) => self.assigned(body, former, &version),
+            (Verb::Patch, Some(former)) if body.get("spec").is_none() => recorded(&former, &body),
+            (Verb::Patch, Some(former)) => self.assigned(patched(&former.work, &body), Some(former), &version),
+            (_, former) => self.assigned(serde_json::from_value(body).expect("a work"), former, &version),
         };
         stored.work.metadata.resource_version = Some(version);
-        if self.fault == Some(Fault::RecordsNothing) {
+        if self.fault == Some(Fault::KeepsNoProof) {
             stored.work.annotations_mut().remove(PROVEN_ANNOTATION);
         }
         self.works.insert(name.clone(), stored);
     }
 
     /// A work as it is stored once the hub has assigned the template.
-    fn assigned(&self, body: Value, former: Option<StoredWork>, uid: &str) -> StoredWork {
-        let mut work: ManifestWork = serde_json::from_value(body).expect("a work");
+    fn assigned(&self, mut work: ManifestWork, former: Option<StoredWork>, uid: &str) -> StoredWork {
         let former = former.map(|former| former.work);
         let ObjectMeta { uid: known, generation, .. } =
             former.as_ref().map(|former| former.metadata.clone()).unwrap_or_default();
@@ -502,7 +503,10 @@ impl World {
 
     /// The clusters that a plan assigns the template.
     pub(crate) fn gives(plan: &Plan<Create>) -> Vec<ClusterName> {
-        let replaced = plan.parallel.iter().filter(|write| write.verb() == Verb::Update).map(Write::key).cloned();
+        let has_spec = |write: &&Write| {
+            write.kind().is::<ManifestWork>() && write.body().is_some_and(|body| body.get("spec").is_some())
+        };
+        let replaced = plan.parallel.iter().filter(has_spec).map(Write::key).cloned();
         let keys = plan.actions.iter().map(PlanStep::key).chain(replaced);
         keys.map(|key| ClusterName::from(&*key.namespace)).collect()
     }
@@ -554,10 +558,14 @@ impl World {
 }
 
 /// A work once the hub has recorded something on it.
-fn recorded(former: StoredWork, patch: &Value) -> StoredWork {
+fn view(work: &ManifestWork) -> PlacedWork {
+    PlacedWork::of(work, &work.metadata.clone().into()).expect("it is of the set")
+}
+
+fn recorded(former: &StoredWork, patch: &Value) -> StoredWork {
     let proof = patch["metadata"]["annotations"][PROVEN_ANNOTATION].as_str().and_then(Proof::from_annotation);
     let is_recorded = former.is_recorded || proof.is_some_and(|proof| proof.verdict == Verdict::Proven);
-    StoredWork { work: patched(&former.work, patch), is_recorded, ..former }
+    StoredWork { work: patched(&former.work, patch), is_recorded, ..*former }
 }
 
 fn cluster(name: &ClusterName, is_online: bool) -> ManagedCluster {

@@ -35,7 +35,7 @@ impl Manner {
     /// What is wrong with the write in this place of a plan.
     pub(crate) fn failure_of(&self, place: usize) -> Option<Failure> {
         let (every, failure) = self.failure?;
-        (place % every == 0).then_some(failure)
+        place.is_multiple_of(every).then_some(failure)
     }
 
     pub(crate) fn kills_after(&self, writes: usize) -> bool {

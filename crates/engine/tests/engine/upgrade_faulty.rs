@@ -435,7 +435,9 @@ impl Decider for ForgetsDroppedPlans {
     fn plan(&self, known: &Known, state: &mut UpgradeState, time: HubTime) -> Plan {
         let plan = plan(known, state, time);
         let names: Vec<_> = plan.parallel.iter().filter_map(recorded).collect();
-        names.iter().for_each(|name| state.tracker.pending.remove(name));
+        for name in &names {
+            state.tracker.pending.remove(name);
+        }
         plan
     }
 }

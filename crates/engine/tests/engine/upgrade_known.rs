@@ -10,6 +10,7 @@ use drover_api::{
     drover::ClusterUpgrade,
     names::{CLUSTER_AVAILABLE, LOCAL_CLUSTER_LABEL, UPGRADE_PRIORITY_LABEL, UPGRADED_BY_ANNOTATION, VERSION_CLAIM},
     reference::ClusterName,
+    work::ManifestWork,
 };
 use drover_engine::{
     plan::ObjectKey,
@@ -110,7 +111,7 @@ impl KnownSite {
             cluster: site.is_there.then(|| managed_cluster(name, site)),
             is_selected: site.is_selected,
             record: site.record.clone(),
-            works: site.works.iter().map(|(part, it)| (*part, UpgradeWork::from(it.work.clone()))).collect(),
+            works: site.works.iter().filter_map(|(part, it)| Some((*part, view(&it.work)?))).collect(),
         }
     }
 
@@ -120,6 +121,10 @@ impl KnownSite {
             change(cluster);
         }
     }
+}
+
+fn view(work: &ManifestWork) -> Option<UpgradeWork> {
+    UpgradeWork::of(work, &work.metadata.clone().into())
 }
 
 pub(crate) fn managed_cluster(name: &ClusterName, site: &Site) -> ManagedCluster {

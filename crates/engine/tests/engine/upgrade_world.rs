@@ -239,7 +239,9 @@ impl<'d> World<'d> {
         };
         wish.write(&mut upgrade);
         let mut known = Known::new(upgrade);
-        sites.iter().for_each(|(name, site)| known.meet(name, site));
+        for (name, site) in &sites {
+            known.meet(name, site);
+        }
         let (now, decision) = (noon(), Decision::default());
         let (rejects, asked, hub) = (BTreeSet::new(), BTreeSet::new(), Hub::starts(now, BATCH));
         Self { decider, wish, decision, sites, now, known, rejects, asked, batch: BATCH, hub }
@@ -421,7 +423,7 @@ impl<'d> World<'d> {
             self.act_on_record(&name, write)?
         } else if let Some(part) = part {
             match body {
-                Some(_) => Act::Send(part, Box::new(Order::of(read::<ManifestWork>(body).spec))),
+                Some(body) => Act::Send(part, Box::new(Order::of(self.sites[&name].written_work(part, &body).spec))),
                 None => Act::Withdraw(vec![part]),
             }
         } else {
@@ -577,12 +579,23 @@ impl Site {
             Act::Tell(status) => self.record.iter_mut().for_each(|record| record.status = Some((**status).clone())),
             Act::Claim => self.owner = Owner::Us,
             Act::Release => self.owner = Owner::Nobody,
-            Act::Send(part, _) => self.store(*part, read(written)),
+            Act::Send(part, _) => {
+                let work = self.written_work(*part, &written.expect("a work is sent"));
+                self.store(*part, work);
+            }
             Act::Withdraw(parts) => parts.iter().for_each(|part| self.withdraw(*part, now)),
             Act::Drop => self.record = None,
         }
         if let Some(record) = &mut self.record {
             record.metadata.resource_version.clone_from(&version);
+        }
+    }
+
+    /// The work of a part after a write: what was patched, or what is created.
+    fn written_work(&self, part: Part, body: &Value) -> ManifestWork {
+        match self.works.get(&part) {
+            Some(stored) => patched(&stored.work, body),
+            None => read(Some(body.clone())),
         }
     }
 

@@ -84,7 +84,9 @@ impl<'a, F: ReplicaSetFacts> ReplicaSetPlanner<'a, F> {
         if self.template.obstacle.is_none() {
             let (removals, later) = self.removals(state, &rollout);
             let mut steps = self.upkeep(state, &observed, &rollout.gives);
-            removals.into_iter().for_each(|(cluster, write)| steps.entry(cluster).or_default().writes.push(write));
+            for (cluster, write) in removals {
+                steps.entry(cluster).or_default().writes.push(write);
+            }
             for give in &rollout.gives {
                 steps.entry(give.cluster.clone()).or_default().give = Some(give);
             }
