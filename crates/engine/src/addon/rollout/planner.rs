@@ -43,7 +43,7 @@ use crate::{
         member::{Member, Presence, Selection},
     },
     steering::{self, Steering},
-    tracker::{BATCH, Observation},
+    tracker::Observation,
 };
 
 /// The annotations that steer single clusters.
@@ -88,7 +88,7 @@ impl<F: AddOnFacts> RolloutPlanner<'_, F> {
             Err(time) if !is_urgent && self.stored() != Some(&status) => (None, Some(time)),
             _ => (Some(update.addon_status()), None),
         };
-        let gives = self.gives(&planned, &sets, &resolver);
+        let gives = self.gives(&planned, &sets, &resolver, state);
         let mut writes = revisions;
         if told.is_some() && !self.is_record_rejected() {
             writes.extend(self.remember(status));
@@ -427,9 +427,17 @@ impl<F: AddOnFacts> RolloutPlanner<'_, F> {
         Write::status(self.addon, &wanted)
     }
 
-    /// What clusters are given now.
-    fn gives(&self, planned: &RolloutPlan<Set>, sets: &Sets<Set>, resolver: &ConfigResolver<'_, F>) -> Vec<Write> {
-        planned.gives.iter().take(BATCH).filter_map(|give| self.give(give, sets, resolver)).collect()
+    /// Assigns revisions to the clusters whose turn it is.
+    fn gives(
+        &self,
+        planned: &RolloutPlan<Set>,
+        sets: &Sets<Set>,
+        resolver: &ConfigResolver<'_, F>,
+        state: &mut AddOnRolloutState,
+    ) -> Vec<Write> {
+        let gives = planned.gives.iter().map(|give| (give.cluster.clone(), give)).collect();
+        let (turn, _) = state.tracker.pending.take(gives);
+        turn.into_iter().filter_map(|(_, give)| self.give(give, sets, resolver)).collect()
     }
 
     fn give(&self, give: &Give, sets: &Sets<Set>, resolver: &ConfigResolver<'_, F>) -> Option<Write> {

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use drover_api::{
+    addon::ManagedClusterAddOn,
     drover::{AcknowledgedCluster, AddOnRollout},
     grammar::{SetFingerprint, Version},
     reference::ClusterName,
@@ -91,6 +92,9 @@ impl AddOnRolloutState {
         self.tracker.throttle.sent::<AddOnRollout, A>(part, result, now);
         match part {
             PlanPart::Write(write) => {
+                if write.kind().is::<ManagedClusterAddOn>() {
+                    self.tracker.pending.sent();
+                }
                 self.rejected = RejectedRecord::after(self.rejected.take(), write, result, now);
             }
             PlanPart::Event(event) if event.reason == BLOCKED => {

@@ -1,12 +1,15 @@
 //! What is decided on what an add-on's rollouts remember.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use drover_api::{
     addon::{ClusterManagementAddOn, ConfigGroupResource, ManagedClusterAddOn},
     drover::AddOnRolloutSpec,
 };
-use drover_engine::plan::{Subresource, Write};
+use drover_engine::{
+    plan::{Subresource, Write},
+    tracker::BATCH,
+};
 use drover_runtime::clock::after;
 use serde_json::{Value, json};
 
@@ -100,6 +103,30 @@ fn configured(scene: &mut Scene) {
     scene.addon("hello", &json!({ "type": "Placements", "placements": [placement] }));
     let thing = json!({ "metadata": { "namespace": "ns", "name": "one", "resourceVersion": "1" }, "spec": {} });
     scene.cache.configs.list_all(&type_, [serde_json::from_value(thing).expect("a thing")], &scene.queues);
+}
+
+#[test]
+fn clusters_whose_assignment_is_rejected_do_not_hold_up_the_others() {
+    let mut scene = Scene::new();
+    configured(&mut scene);
+    let names: Vec<_> = (0..BATCH + 44).map(|number| format!("cluster-{number:03}")).collect();
+    for name in &names {
+        scene.available(name, "True");
+        scene.on_cluster(name, "hello", &json!({}));
+    }
+    scene.placement("all", names.len());
+    scene.decide("all", &names);
+    record(&mut scene, "hello", &sets(&[]));
+    let mut assigned = BTreeSet::new();
+    for _ in 0..2 {
+        let plan = scene.plan(&controller(), &hello());
+        let is_assignment = |write: &&Write| write.kind().is::<ManagedClusterAddOn>();
+        for write in plan.parallel.iter().filter(is_assignment) {
+            assigned.insert(write.key().namespace.clone());
+            scene.sent(&controller(), &hello(), PlanPart::Write(write), &forbidden());
+        }
+    }
+    assert!(names.iter().all(|name| assigned.contains(name.as_str())), "{} have had their turn", assigned.len());
 }
 
 fn forbidden() -> WriteResult {
