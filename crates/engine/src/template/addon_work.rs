@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_are_known_of_works_that_deploy_an_add_on_whoever_made_them() {
+    fn objects_are_known_of_works_that_deploy_an_add_on() {
         let objects = |name: &str| view(name).map(|work| work.objects().len());
         assert_eq!(objects("addon-hello-deploy-0"), Some(1), "nothing else shows that one moves to another work");
         assert_eq!(objects("other"), Some(0));

@@ -1,4 +1,4 @@
-//! The works of add-ons, and whom a change of them concerns.
+//! The works of add-ons, and the add-ons that a change of them concerns.
 
 use std::collections::BTreeSet;
 
