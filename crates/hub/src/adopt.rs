@@ -1,13 +1,13 @@
-//! The action that creates works, and adopts those that exist although the cache does not have them as
-//! works of their owner.
+//! The action that creates works, and adopts those that exist although the cache does not have them
+//! as works of their owner.
 //!
-//! Owners know their works by labels. When a client has removed the label of a work, its owner does not
-//! find it, and creating it anew fails.
+//! Owners know their works by labels. When a client has removed the label of a work, its owner does
+//! not find it, and creating it anew fails.
 
 use std::borrow::Cow;
 
 use drover_api::{
-    names::ADDON_NAME_LABEL,
+    names::{ADDON_NAME_LABEL, ADDON_NAMESPACE_LABEL},
     work::{ManifestWork, ManifestWorkSpec},
 };
 use drover_engine::{
@@ -46,15 +46,18 @@ impl CreateOrAdopt {
         Self { wanted, owner }
     }
 
-    /// The work as it is wanted, with what others have added to the one that exists; `None` if that one
-    /// is not the owner's.
+    /// The work as it is wanted, with what others have added to the one that exists; `None` if that
+    /// one is not the owner's.
     fn adopted(&self, there: &ManifestWork) -> Option<ManifestWork> {
         let spec = ManifestWorkSpec::clone(self.wanted.spec());
         let made = ManifestWork { metadata: self.wanted.meta().clone(), spec, status: None };
         let mut adopted = ManifestWork { metadata: there.metadata.clone(), ..made.clone() };
         match self.owner {
             WorkOwner::AddOn => {
-                let addon = |work: &ManifestWork| work.labels().get(ADDON_NAME_LABEL).cloned();
+                // A work with this name can be labelled as one of an add-on on another cluster.
+                let addon = |work: &ManifestWork| {
+                    [ADDON_NAME_LABEL, ADDON_NAMESPACE_LABEL].map(|label| work.labels().get(label).cloned())
+                };
                 if !is_kin(there, &made) && addon(there) != addon(&made) {
                     return None;
                 }

@@ -8,7 +8,7 @@ use axum::{
     routing::{get, post},
 };
 use drover_api::{
-    names::{ADDON_NAME_LABEL, SET_ANNOTATION},
+    names::{ADDON_NAME_LABEL, ADDON_NAMESPACE_LABEL, GIVEN_ANNOTATION, SET_ANNOTATION},
     work::{ManifestWork, ManifestWorkSpec},
 };
 use drover_engine::plan::WriteResult;
@@ -78,4 +78,31 @@ async fn work_of_another_client_is_left_alone() {
     let error = result.expect_err("the name is taken");
     assert_eq!(error.result(), WriteResult::Exists("\"a\" already exists".to_owned()));
     assert!(cached.is_none());
+}
+
+/// The labels and annotations of a work after its adoption; `None` if it is left alone.
+fn after_adoption(owner: WorkOwner, labels: &Value, annotations: &Value) -> Option<(Vec<String>, Vec<String>)> {
+    let there = json!({ "apiVersion": "work.open-cluster-management.io/v1", "kind": "ManifestWork",
+        "metadata": { "name": "a", "namespace": "one", "labels": labels, "annotations": annotations }, "spec": {} });
+    let there = serde_json::from_value(there).expect("a work");
+    let adopted = CreateOrAdopt::new(wanted().into(), owner).adopted(&there)?;
+    Some((adopted.labels().keys().cloned().collect(), adopted.annotations().keys().cloned().collect()))
+}
+
+#[test]
+fn labels_and_annotations_of_others_stay_on_an_adopted_work() {
+    for (owner, mark) in [(WorkOwner::AddOn, SET_ANNOTATION), (WorkOwner::ReplicaSet, GIVEN_ANNOTATION)] {
+        let found = after_adoption(owner, &json!({ "team": "a" }), &json!({ "note": "b", mark: "x" }));
+        let (labels, annotations) = found.expect("it is adopted");
+        assert_eq!(labels, [ADDON_NAME_LABEL, "team"], "{owner:?}");
+        assert!(annotations.contains(&"note".to_owned()) && annotations.contains(&SET_ANNOTATION.to_owned()));
+    }
+}
+
+#[test]
+fn work_of_an_add_on_on_another_cluster_is_left_alone() {
+    let adopts = |labels: &Value| after_adoption(WorkOwner::AddOn, labels, &json!({})).is_some();
+    assert!(adopts(&json!({ ADDON_NAME_LABEL: "hello" })), "its label is enough");
+    assert!(!adopts(&json!({ ADDON_NAME_LABEL: "hello", ADDON_NAMESPACE_LABEL: "two" })));
+    assert!(!adopts(&json!({ ADDON_NAME_LABEL: "other" })));
 }
