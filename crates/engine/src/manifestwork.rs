@@ -1,8 +1,8 @@
 //! ManifestWorks, as far as all subjects read and write them alike.
 //!
 //! Of a stored work, decisions need a small part, and a fleet has many works. So each subject has a
-//! view of its works, and a work is changed by a [patch](WorkPatch) that names everything that it sets
-//! or removes.
+//! view of its works, and a work is changed by a [patch](WorkPatch) that names everything that it
+//! sets or removes.
 
 mod new_work;
 mod patch;

@@ -1,5 +1,5 @@
-//! ManifestWorks as the hub caches them: one informer for all controllers, and of each work what they
-//! need.
+//! ManifestWorks as the hub caches them: one informer for all controllers, and of each work what
+//! they need.
 
 use drover_api::{names::CLEANUP_PRIORITY_ANNOTATION, work::ManifestWork};
 use drover_engine::{
@@ -22,7 +22,8 @@ use crate::cache::{Cache, Queues};
 /// What is cached of a work. Hardly any has more than one owner, and so more than one of the views.
 #[derive(Clone, Debug)]
 pub(crate) struct CachedWork {
-    /// With finalizers, and the annotation by which a leaving cluster orders the removal of its works.
+    /// With finalizers, and the annotation by which a leaving cluster orders the removal of its
+    /// works.
     metadata: WorkMetadata,
     pub(crate) addon: Option<Box<AddOnWork>>,
     pub(crate) placed: Option<Box<PlacedWork>>,

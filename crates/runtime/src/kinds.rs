@@ -1,8 +1,8 @@
 //! Which kinds a process caches, and how the answer to a write enters the cache.
 //!
 //! A process caches a kind as one type: the whole object, or the part that its controllers need. A
-//! cache lists these types with [`caches!`](crate::caches). It cannot track a type that is not in the
-//! list, so whatever is planned from the cache can be entered into it again.
+//! cache lists these types with [`caches!`](crate::caches). It cannot track a type that is not in
+//! the list, so whatever is planned from the cache can be entered into it again.
 
 use std::{borrow::Cow, collections::HashMap, fmt};
 

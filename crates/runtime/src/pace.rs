@@ -110,7 +110,8 @@ impl Pace {
         }
     }
 
-    /// Adjusts the throttle. Returns what is logged, once for each time that the server is too busy.
+    /// Adjusts the throttle. Returns what is logged, once for each time that the server is too
+    /// busy.
     fn adjust(&self, pass: &Pass, verdict: &Verdict<'_>) -> Option<SpeedChange> {
         let now = self.0.clock.tick();
         let mut throttle = self.throttle();

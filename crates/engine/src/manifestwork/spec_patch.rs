@@ -6,11 +6,12 @@ use drover_api::work::{ManifestWorkSpec, ManifestsTemplate};
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 use serde_json::Value;
 
-/// The spec that a work has from now on. Optional fields without a value are null, which removes them:
-/// a merge patch leaves fields alone that it does not name.
+/// The spec that a work has from now on. Optional fields without a value are null, which removes
+/// them: a merge patch leaves fields alone that it does not name.
 pub(super) struct SpecPatch(pub(super) Arc<ManifestWorkSpec>);
 
-/// The optional fields of objects in a spec, by the paths of the objects. Lists are always replaced.
+/// The optional fields of objects in a spec, by the paths of the objects. Lists are always
+/// replaced.
 const OPTIONAL: [(&str, &[&str]); 4] = [
     ("/deleteOption", &["selectivelyOrphans", "ttlSecondsAfterFinished"]),
     ("/deleteOption/selectivelyOrphans", &["orphaningRules"]),

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use kube::core::ObjectMeta;
 
-/// The metadata of a stored work, shared by its views: which object it is, and in which state it was
-/// read. Labels and annotations are read by each view, and not kept.
+/// The metadata of a stored work, shared by its views: which object it is, and in which state it
+/// was read. Labels and annotations are read by each view, and not kept.
 pub type WorkMetadata = Arc<ObjectMeta>;
 
 /// Keeps of the metadata of a work what every view needs.

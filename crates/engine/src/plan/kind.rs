@@ -6,8 +6,8 @@ use k8s_openapi::{ClusterResourceScope, NamespaceResourceScope};
 use kube::Resource;
 use serde::Serialize;
 
-/// A type that is cached of a kind: a whole object, or the part of it that decisions need. It can be
-/// patched and deleted.
+/// A type that is cached of a kind: a whole object, or the part of it that decisions need. It can
+/// be patched and deleted.
 pub trait Stored: Resource<DynamicType = (), Scope: WritableScope> {}
 
 impl<K> Stored for K where K: Resource<DynamicType = (), Scope: WritableScope> {}

@@ -154,8 +154,8 @@ impl Write {
         Some(Self::patch(stored, difference_of(stored, wanted, |field| field != "status")?, None))
     }
 
-    /// Applies a merge patch to an object of which only parts are cached, so that the difference is not
-    /// known. The patch has to name the uid and the resource version that it holds for.
+    /// Applies a merge patch to an object of which only parts are cached, so that the difference is
+    /// not known. The patch has to name the uid and the resource version that it holds for.
     pub fn merge<K: Stored>(stored: &K, patch: impl Serialize + Send + Sync + 'static) -> Self {
         Self::patch(stored, patch, None)
     }

@@ -55,7 +55,8 @@ pub fn annotations(set: &Set) -> BTreeMap<String, String> {
     ])
 }
 
-/// In what a work that carries these hashes differs from the set; nothing if it was made from exactly these configurations.
+/// In what a work that carries these hashes differs from the set; nothing if it was made from
+/// exactly these configurations.
 pub(crate) fn difference(set: &Set, carried: Option<&str>) -> Option<Difference> {
     let carried = match parse(carried) {
         Ok(carried) => carried,

@@ -25,8 +25,8 @@ use crate::{
     words::excerpt,
 };
 
-/// A work of an add-on. Its spec is most of it. A digest and the names of its objects are kept of that
-/// if it deploys the add-on.
+/// A work of an add-on. Its spec is most of it. A digest and the names of its objects are kept of
+/// that if it deploys the add-on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AddOnWork {
     metadata: WorkMetadata,
@@ -63,7 +63,8 @@ impl AddOnWork {
     #[must_use]
     pub fn of(work: &ManifestWork, metadata: &WorkMetadata) -> Option<Self> {
         let addon = addon_of(work)?;
-        // If the work was rendered from a template, be it by OCM, its objects can move to another work.
+        // If the work was rendered from a template, be it by OCM, its objects can move to another
+        // work.
         let is_deployed = work.name_any().starts_with(&work_prefix(&addon.name));
         let spec = is_deployed.then_some(&work.spec);
         let text = |value: Option<&String>| value.map(|text| text.as_str().into());

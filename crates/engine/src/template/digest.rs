@@ -33,7 +33,8 @@ pub(super) fn hold_mark(own: &str, now: &str) -> String {
     mark
 }
 
-/// A digest of what a work applies. It is the same for what is sent to an API server, and for what the server makes of it.
+/// A digest of what a work applies. It is the same for what is sent to an API server, and for what
+/// the server makes of it.
 #[must_use]
 pub fn digest(spec: &ManifestWorkSpec) -> String {
     let mut spec = spec.clone();

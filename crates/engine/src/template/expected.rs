@@ -130,8 +130,8 @@ pub fn is_kin(there: &ManifestWork, made: &ManifestWork) -> bool {
     there.annotations().contains_key(SET_ANNOTATION) || there.owner_references().iter().any(owns_both)
 }
 
-/// A digest of the labels and annotations that mark works. A fleet has many works, and all that matters
-/// is whether those of two works are equal.
+/// A digest of the labels and annotations that mark works. A fleet has many works, and all that
+/// matters is whether those of two works are equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct MarkDigest([u8; 8]);
 

@@ -55,8 +55,8 @@ impl Batches {
         self.in_turn(&self.members).collect()
     }
 
-    /// The steps whose turn it is, and whether there are more, or members of which that is not known
-    /// because it was not their turn to be observed. They are the same until they are
+    /// The steps whose turn it is, and whether there are more, or members of which that is not
+    /// known because it was not their turn to be observed. They are the same until they are
     /// [sent](Self::sent).
     pub fn take<S>(&mut self, mut steps: BTreeMap<ClusterName, S>) -> (Vec<(ClusterName, S)>, bool) {
         let names = steps.keys().cloned().collect();

@@ -35,7 +35,8 @@ pub enum Fate {
     Goes,
 }
 
-/// How long a work is to stay after it is complete, as it says itself, and since when it is complete.
+/// How long a work is to stay after it is complete, as it says itself, and since when it is
+/// complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeToLive {
     seconds: i64,

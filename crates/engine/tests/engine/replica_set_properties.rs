@@ -1,4 +1,5 @@
-//! What holds for every set of works, whatever agents say, users change, the server answers and the clock shows.
+//! What holds for every set of works, whatever agents say, users change, the server answers and the
+//! clock shows.
 
 use std::collections::BTreeSet;
 
@@ -182,7 +183,8 @@ fn plans_the_same_after_a_restart(history: &History) -> Checked {
 
 #[test]
 fn who_begins_anew_plans_the_same() {
-    // That a rollout has finished but for clusters that can not be reached is not in the status, so that it is not recalled.
+    // That a rollout has finished but for clusters that can not be reached is not in the status, so
+    // that it is not recalled.
     let is_reachable = |event: &Event| !matches!(event, Event::Reaches(_, false));
     let reachable = event().prop_filter("every cluster can be reached", is_reachable);
     holds(&histories_of(reachable, manners()), plans_the_same_after_a_restart);
@@ -193,7 +195,8 @@ fn plans_again_what_was_dropped(history: &History) -> Checked {
     for (event, manner) in &history.steps {
         world.happen(event);
         let mut plan = world.plan();
-        // One that is to be followed by another at once may have found out something that the next is made by.
+        // One that is to be followed by another at once may have found out something that the next
+        // is made by.
         for _ in 0..=CLUSTERS {
             let again = world.plan();
             prop_assert!(plan.wake == Some(world.now) || does(&plan) == does(&again), "{:?} {:?}", plan, again);
@@ -219,7 +222,8 @@ fn settle(world: &mut World) {
         world.happen(&Event::Reaches(cluster, true));
         world.happen(&Event::Selects(cluster, true));
     }
-    // With the smallest window and batch, each cluster is given the template, and then its proof is recorded.
+    // With the smallest window and batch, each cluster is given the template, and then its proof is
+    // recorded.
     for _ in 0..8 * CLUSTERS {
         for cluster in 0..CLUSTERS {
             world.happen(&Event::Says(cluster, Holds::Yes, Holds::Yes));
@@ -251,7 +255,8 @@ fn where_all_agents_are_well_everybody_gets_there_and_nothing_more_is_written() 
 
 // ---- Batches
 
-/// Whether every cluster is written within as many plans as there are batches, whatever becomes of the others.
+/// Whether every cluster is written within as many plans as there are batches, whatever becomes of
+/// the others.
 fn every_cluster_has_its_turn(server: &PickyServer, fault: Option<Fault>) -> Checked {
     let clusters = server.accepts.len();
     let limits = Limits { window: clusters, failures: 0, soaks: false, has_deadline: false, per_group: false };
@@ -277,7 +282,8 @@ fn every_cluster_has_its_turn_in_every_fleet() {
 #[test]
 fn every_cluster_has_its_turn_in_a_fleet_of_several_batches() {
     let accepts = (0..2 * BATCH + 10).map(|number| number >= BATCH + 5).collect();
-    every_cluster_has_its_turn(&PickyServer { batch: BATCH, accepts, drops: 1 }, None).expect("nobody starves");
+    every_cluster_has_its_turn(&PickyServer { batch: BATCH, accepts, drops: 1 }, None)
+        .expect("every cluster is written");
 }
 
 #[test]

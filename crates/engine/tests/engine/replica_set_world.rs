@@ -1,4 +1,5 @@
-//! A world with a set of works: its clusters, what their agents report, and a hub that plans with the engine and sends what is planned.
+//! A world with a set of works: its clusters, what their agents report, and a hub that plans with
+//! the engine and sends what is planned.
 
 use std::{
     borrow::Cow,
@@ -73,7 +74,7 @@ pub(crate) enum Event {
     Says(usize, Holds, Holds),
     /// A cluster can be reached, or not.
     Reaches(usize, bool),
-    /// Somebody deletes the work of a cluster.
+    /// A user deletes the work of a cluster.
     Loses(usize),
     /// The placement selects a cluster, or not.
     Selects(usize, bool),
@@ -206,7 +207,8 @@ impl StoredWork {
         note.expect("the hub notes when it has assigned the template").since
     }
 
-    /// Whether the hub knows that the cluster is well with it, or was. What an agent takes back before that was recorded is unknown.
+    /// Whether the hub knows that the cluster is well with it, or was. What an agent takes back
+    /// before that was recorded is unknown.
     pub(crate) fn has_run(&self) -> bool {
         self.is_well || self.is_recorded
     }
@@ -515,7 +517,8 @@ impl World {
         self.known.clusters.len()
     }
 
-    /// How many clusters may be in flight. Where groups follow each other, nothing else limits them.
+    /// How many clusters may be in flight. Where groups follow each other, nothing else limits
+    /// them.
     pub(crate) fn room(&self) -> usize {
         if self.limits.per_group { self.clusters() } else { self.limits.window }
     }

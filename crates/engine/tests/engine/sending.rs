@@ -1,5 +1,5 @@
-//! What becomes of a plan whose writes are sent: a server that checks preconditions and applies patches, and a hub that is at times not
-//! answered, or drops what it has planned.
+//! What becomes of a plan whose writes are sent: a server that checks preconditions and applies
+//! patches, and a hub that is at times not answered, or drops what it has planned.
 
 use drover_engine::plan::{Precondition, Write, WriteResult};
 use kube::core::ObjectMeta;

@@ -1,4 +1,5 @@
-//! What the hub knows of an upgrade and its clusters: the objects from which the planner of upgrades decides.
+//! What the hub knows of an upgrade and its clusters: the objects from which the planner of
+//! upgrades decides.
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
@@ -35,7 +36,7 @@ use crate::{fleet::placement, upgrade_site::Site};
 
 /// The upgrade.
 pub(crate) static UP: LazyLock<ObjectKey> = LazyLock::new(|| ObjectKey::namespaced("default", "up"));
-/// What its clusters are told that they are upgraded by.
+/// The value of the annotation that marks its clusters as upgraded by it.
 pub(crate) const US: &str = "default/up";
 /// Another upgrade.
 pub(crate) const OTHER: &str = "default/other";

@@ -351,7 +351,8 @@ fn counted_anew<'a>(members: impl Iterator<Item = (&'a ClusterName, &'a Member)>
     fleet
 }
 
-/// The same clusters, but for how long each took: that goes on until it is stored, which may take more than one batch.
+/// The same clusters, but for how long each took: that goes on until it is stored, which may take
+/// more than one batch.
 fn without_times(fleet: &Fleet) -> Fleet {
     let timeless = |(name, member): (&ClusterName, &Member)| (name.clone(), Member { took: None, ..member.clone() });
     let members: Vec<_> = fleet.members().map(timeless).collect();
@@ -383,7 +384,8 @@ pub(crate) fn a_plan_that_is_dropped_is_made_again(decider: &dyn Decider, histor
     let observe = &mut |world: &mut World, moment: Moment| {
         let Moment::Planned(plan) = moment else { return Ok(()) };
         let mut plan = plan.clone();
-        // One that is to be followed by another at once may have found out something that the next is made by.
+        // One that is to be followed by another at once may have found out something that the next
+        // is made by.
         for _ in 0..=world.sites.len() {
             let again = world.plan();
             prop_assert!(plan.wake == Some(world.now) || sends(&plan) == sends(&again), "{:?} {:?}", plan, again);
@@ -481,7 +483,8 @@ pub(crate) fn a_quiet_fleet_is_written_nothing(decider: &dyn Decider, history: &
     prop_assert_eq!(sends(&world.plan_after_resync()), []);
     world.restart();
     for _ in 0..2 {
-        // A hub that has just started counts anew how long an action takes, which may show in the counts of the upgrade.
+        // A hub that has just started counts anew how long an action takes, which may show in the
+        // counts of the upgrade.
         prop_assert_eq!(world.plan().parallel.iter().find_map(|write| world.act_of(write)), None, "after a restart");
     }
     Ok(())
@@ -489,7 +492,8 @@ pub(crate) fn a_quiet_fleet_is_written_nothing(decider: &dyn Decider, history: &
 
 // ---- Batches
 
-/// Whether every cluster is written within as many plans as there are batches, whatever becomes of the others.
+/// Whether every cluster is written within as many plans as there are batches, whatever becomes of
+/// the others.
 pub(crate) fn every_cluster_has_its_turn(decider: &dyn Decider, server: &PickyServer) -> Checked {
     let name = |number: usize| ClusterName::from(format!("c{number:03}").as_str());
     let sites = (0..server.accepts.len()).map(|number| (name(number), Site::new("4.11.9", Script::well())));
@@ -517,7 +521,8 @@ fn every_cluster_has_its_turn_in_every_fleet() {
 #[test]
 fn every_cluster_has_its_turn_in_a_fleet_of_several_batches() {
     let accepts = (0..2 * BATCH + 10).map(|number| number >= BATCH + 5).collect();
-    every_cluster_has_its_turn(&Engine, &PickyServer { batch: BATCH, accepts, drops: 1 }).expect("nobody starves");
+    every_cluster_has_its_turn(&Engine, &PickyServer { batch: BATCH, accepts, drops: 1 })
+        .expect("every cluster is written");
 }
 
 pub(crate) fn late_success_repairs(decider: &dyn Decider, history: &History) -> Checked {

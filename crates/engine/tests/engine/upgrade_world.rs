@@ -1,5 +1,6 @@
-//! A world in which clusters are upgraded: an upgrade, its clusters with their agents, records and works, and a hub that plans with a
-//! [`Decider`], sends what is planned, and may be killed between any two writes.
+//! A world in which clusters are upgraded: an upgrade, its clusters with their agents, records and
+//! works, and a hub that plans with a [`Decider`], sends what is planned, and may be killed between
+//! any two writes.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -42,7 +43,7 @@ use crate::{
     upgrade_site::Site,
 };
 
-/// Who decides in a world. A faulty one spoils what it knows, what it plans, or what it is told of results.
+/// The planner of a world. A faulty one changes its facts, its plans, or the results of its writes.
 pub(crate) trait Decider {
     fn plan(&self, known: &Known, state: &mut UpgradeState, time: HubTime) -> Plan {
         plan(known, state, time)
@@ -222,7 +223,8 @@ pub(crate) enum Moment<'a> {
 /// Who sees it.
 pub(crate) type Observer<'o> = dyn FnMut(&mut World, Moment) -> Checked + 'o;
 
-/// How often nothing comes of a look at everybody before nothing is believed to come of it for ever.
+/// How often nothing comes of a look at everybody before nothing is believed to come of it for
+/// ever.
 const IDLE_RESYNCS: usize = 8;
 
 impl<'d> World<'d> {
@@ -323,7 +325,8 @@ impl<'d> World<'d> {
         self.plan()
     }
 
-    /// Plans, and sends what is planned. Tells how much that was, and when the hub wants to plan again.
+    /// Plans, and sends what is planned. Tells how much that was, and when the hub wants to plan
+    /// again.
     pub(crate) fn round(
         &mut self,
         manner: Manner,
@@ -447,8 +450,8 @@ impl<'d> World<'d> {
 
     // ---- What comes of it when nothing else happens
 
-    /// Lets the hub and the agents work until nothing changes any more. Returns what holds the upgrade up then; an error if there is always
-    /// something to do.
+    /// Lets the hub and the agents work until nothing changes any more. Returns what holds the
+    /// upgrade up then; an error if there is always something to do.
     pub(crate) fn settle(&mut self, observe: &mut Observer) -> Result<Option<Hold>, TestCaseError> {
         let mut idle = 0;
         for _ in 0..1500 {

@@ -63,7 +63,8 @@ fn rendering(
     fresh.filter(|_| holds_nothing).or_else(|| cache.render(request, state.blueprint()?, turn).ok())
 }
 
-/// The write by which a stored work becomes as it was rendered. What others have added to its metadata stays.
+/// The write by which a stored work becomes as it was rendered. What others have added to its
+/// metadata stays.
 fn change(stored: &AddOnWork, rendered: ManifestWork) -> Option<Write> {
     let mut patch = WorkPatch::default();
     Marks::patch(&rendered, &mut patch);

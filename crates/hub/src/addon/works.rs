@@ -13,7 +13,8 @@ use crate::{
 };
 
 impl Cache {
-    /// The works of an add-on on one cluster: those on its own, and those on the cluster that hosts its agent.
+    /// The works of an add-on on one cluster: those on its own, and those on the cluster that hosts
+    /// its agent.
     pub(crate) fn addon_works(&self, on_cluster: &ManagedClusterAddOn) -> Vec<&AddOnWork> {
         let key = ObjectKey::of(on_cluster);
         let host = on_cluster.annotations().get(HOSTING_CLUSTER_ANNOTATION).map(String::as_str);

@@ -19,7 +19,8 @@ use crate::{
 };
 
 impl Queues {
-    /// Enqueues a work that says how long it is to stay. Most works stay until a client removes them.
+    /// Enqueues a work that says how long it is to stay. Most works stay until a client removes
+    /// them.
     pub(crate) fn mark_completion(&self, change: &Change<CachedWork>) {
         let has_ttl = |work: &CachedWork| work.time_to_live.is_some();
         if change.new.as_deref().is_some_and(has_ttl) {

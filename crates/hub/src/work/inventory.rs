@@ -107,7 +107,8 @@ impl Cache {
         works.filter_map(|work| self.works.get(work)?.placed.as_deref())
     }
 
-    /// Takes note of whose a work is now, and has the sets that it was and is of look at its cluster.
+    /// Takes note of whose a work is now, and has the sets that it was and is of look at its
+    /// cluster.
     pub(crate) fn placed_work_changed(&mut self, change: &Change<CachedWork>, queues: &Queues) {
         let cluster = ClusterName::from(&*change.key.namespace);
         for set in self.work_sets.sort(change) {

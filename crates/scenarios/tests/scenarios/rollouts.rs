@@ -275,7 +275,8 @@ impl Field {
         self.clock.advance(time);
     }
 
-    /// Which hub configuration each cluster was given, by name, even where a client has written an invalid status.
+    /// Which hub configuration each cluster was given, by name, even where a client has written an
+    /// invalid status.
     async fn given(&self) -> BTreeMap<String, String> {
         let addons = Api::<Decoded<ManagedClusterAddOn>>::all(self.world.client());
         let addons = addons.list(&ListParams::default()).await.expect("add-ons can be listed");

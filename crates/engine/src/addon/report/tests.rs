@@ -54,9 +54,7 @@ fn on_cluster() -> ManagedClusterAddOn {
 
 /// What is said of an add-on with these works, whose conditions were these.
 fn said(maker: Maker<'_>, works: &[ManifestWork], before: &[Value]) -> Vec<String> {
-    let views =
-        works.iter().map(|work| AddOnWork::of(work, &work.metadata.clone().into()).expect("it is the add-on's"));
-    let views: Vec<_> = views.collect();
+    let views: Vec<_> = works.iter().map(view).collect();
     let works: Vec<_> = views.iter().collect();
     let on_cluster = on_cluster();
     let report = Report {

@@ -93,8 +93,8 @@ fn set_of(work: &ManifestWork) -> Option<ObjectKey> {
     Some(ObjectKey::namespaced(namespace, name))
 }
 
-/// Whether a work that exists, and is of no set, is adopted under the name of a work of a set: the hub
-/// has written it, and its label was removed.
+/// Whether a work that exists, and is of no set, is adopted under the name of a work of a set: the
+/// hub has written it, and its label was removed.
 #[must_use]
 pub fn may_be_adopted(work: &ManifestWork) -> bool {
     work.annotations().contains_key(GIVEN_ANNOTATION) && !work.labels().contains_key(REPLICA_SET_LABEL)

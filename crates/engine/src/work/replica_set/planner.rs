@@ -100,7 +100,8 @@ impl<'a, F: ReplicaSetFacts> ReplicaSetPlanner<'a, F> {
         (plan, observed.len())
     }
 
-    /// Writes what is to be done about the clusters whose turn it is. Returns whether there are more.
+    /// Writes what is to be done about the clusters whose turn it is. Returns whether there are
+    /// more.
     fn carry_out(
         &self,
         steps: BTreeMap<ClusterName, ClusterStep<'_>>,

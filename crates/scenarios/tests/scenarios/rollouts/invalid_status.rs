@@ -31,7 +31,8 @@ async fn report(field: &Field, cluster: &str, time: &str) {
     report_since(&works, &work.name_any(), &["Applied", "Available"], time).await;
 }
 
-/// Waits until the manager has changed the work on a cluster to a configuration. Nothing parses the work after an invalid report.
+/// Waits until the manager has changed the work on a cluster to a configuration. Nothing parses the
+/// work after an invalid report.
 async fn is_changed(field: &Field, cluster: &str, config: &str) {
     let works = Api::<ManifestWork>::namespaced(field.world.client(), cluster);
     let is_changed = |work: &ManifestWork| work.annotations().values().any(|hashes| hashes.contains(config));
