@@ -114,15 +114,10 @@ impl Precondition {
 impl Write {
     /// Creates an object.
     pub fn create<K: Writable>(object: K) -> Self {
-        Self::create_shared(Arc::new(object))
-    }
-
-    /// Creates an object that others hold, too.
-    pub fn create_shared<K: Writable>(object: Arc<K>) -> Self {
         Self {
             kind: Kind::of::<K>(),
-            key: ObjectKey::of(&*object),
-            operation: WriteOperation::Create(Body::new(object)),
+            key: ObjectKey::of(&object),
+            operation: WriteOperation::Create(Body::new(Arc::new(object))),
             precondition: Precondition::Absent,
         }
     }
